@@ -28,7 +28,7 @@ from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, ToolAlias
 from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.twin_config import TwinConfig
 from configs.variation import Variation

@@ -24,7 +24,8 @@ app.add_typer(broker.app, name="broker")
 @app.command("list")
 def list_all(json: Json = False) -> None:
     """List the rigs that ship with the kit."""
-    from configs.rigs_loader import device_of, list_rigs
+    from configs.rig_config import device_of
+    from configs.rigs_loader import list_rigs
     from core_eval.report.tables.agents import plain_table
 
     rigs = list_rigs()
@@ -84,14 +85,17 @@ def announce(
 ) -> int:
     """Announce a rig to Home Assistant: state, stop button and sensors. Nothing moves."""
     from configs.errors import ConfigError
-    from configs.rigs_loader import discovery_fault, load_rig
+    from configs.rig_config import check_discovery
+    from configs.rigs_loader import load_rig
     from core_eval.rig.session import open_rig
     from core_eval.rig.signals import StopSignals
     from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
 
     config = load_rig(name)
-    if (fault := discovery_fault(config)) is not None:
-        raise ConfigError(f"rig {config.name}: {fault}")
+    try:
+        check_discovery(config)
+    except ConfigError as error:
+        raise ConfigError(f"rig {config.name}: {error}") from None
     if remove:
         discovery = HomeAssistantDiscovery(config.url, None, config.discovery_prefix)
         topics = discovery.remove()

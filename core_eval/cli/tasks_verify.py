@@ -117,7 +117,8 @@ def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) 
 
 
 def _site(rig: str) -> Site:
-    from configs.rigs_loader import fitted_tools, load_rig
+    from configs.rig_config import fitted_tools
+    from configs.rigs_loader import load_rig
     from core_eval.verify.static_checks import Site
     from firmware_bridge.envelope import Envelope
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.rig.session import RigSession, open_rig
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from agents.agent import Agent
 from agents.interruptible_agent import InterruptibleAgent
 from agents.registry import agent_maker
-from configs.envelope_names import envelope_fault
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
+from configs.rig_config import RigConfig, check_device, device_of, fitted_tools
+from configs.rigs_loader import load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
-from configs.yaml_file import nearest
 from core_eval.rig.known_rig import world_of_rig
 from core_eval.run.config import RunConfig
 from core_eval.run.logged_calls import read_calls
@@ -56,14 +55,11 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
                 f"task {task.id} is for {an(task.device.name)}, but rig {rig.name} is {an(device.name)}"
             )
         _check_fitted(task, rig)
-        # The rig loader checks it only where the rig's file names a device.
-        if (fault := envelope_fault(rig.envelope, task.device)) is not None:
-            raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
-        if rig.home is not None and rig.home not in task.device.by_name:
-            there = nearest(task.device.by_name, rig.home)
-            raise ConfigError(
-                f"a {task.device.name} has no tool {rig.home!r}; there are {there}", file=cell.rig, key="home"
-            )
+        try:
+            # The rig loader checks it only where the rig's file names a device.
+            check_device(rig, task.device)
+        except ConfigError as error:
+            raise ConfigError(str(error), file=cell.rig) from None
         if rig.twin is not None and load_world(rig.twin.world).device != task.device:
             raise ConfigError(
                 f"task {task.id} is for {an(task.device.name)}, "

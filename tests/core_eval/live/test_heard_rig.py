@@ -13,7 +13,7 @@ from live_browser import open_page
 from page_measures import measured
 from real_browser import chromium
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.live.access import Authorizer
 from core_eval.live.heard_rig import NO_CALLS
 from core_eval.live.history import History

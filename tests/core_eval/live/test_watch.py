@@ -12,7 +12,7 @@ from bench_rig import BenchRover, on_a_pty
 from live_browser import Browser, open_page
 from real_browser import chromium
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.cli.main import main
 from core_eval.live.access import Authorizer
 from core_eval.live.history import History
