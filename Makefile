@@ -6,7 +6,7 @@
 # make dist    wheel and source package in build/dist, checked
 # make docs    the documentation as a site in build/site, without warnings
 # make mutants deliberate bugs in the critical modules: do the tests notice them? (a seeded sample of 200)
-# make train   train a model: SIZE=small|middle|large, DEVICE=cpu|cuda, TOKENS=30M, MINUTES= of this leg (needs torch)
+# make train   train the shipped model: DEVICE=cpu|cuda, TOKENS=44M, MINUTES= of this leg (needs torch)
 # make clean   take away what these made
 
 VENV := .venv
@@ -22,9 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
 # The same again goes on where a training stopped; the model is written to build/train.
-SIZE ?= small
 DEVICE ?= cpu
-TOKENS ?= 30M
+TOKENS ?= 44M
 MINUTES ?=
 # Options of tests/mutation/sample.py, such as MUTANTS='--sample 0 --only codec'.
 MUTANTS ?=
@@ -84,10 +83,10 @@ mutants: $(VENV)/.test-installed
 
 train: $(VENV)/.test-installed
 	$(PIP) -e '.[train]'
-	$(VENV)/bin/python -m training.train --out build/train/$(SIZE) --size $(SIZE) --device $(DEVICE) --tokens $(TOKENS) \
+	$(VENV)/bin/python -m training.train --out build/train/demo --device $(DEVICE) --tokens $(TOKENS) \
 	  $(if $(MINUTES),--minutes $(MINUTES))
-	rm -f build/train/pathrig-$(SIZE)-q8_0.gguf
-	$(VENV)/bin/python -m training.export --run build/train/$(SIZE) --out build/train/pathrig-$(SIZE)-q8_0.gguf
+	rm -f build/train/pathrig-demo-q8_0.gguf
+	$(VENV)/bin/python -m training.export --run build/train/demo --out build/train/pathrig-demo-q8_0.gguf
 
 $(VENV)/bin/python:
 	@packaging/python.sh $(VENV)

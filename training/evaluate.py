@@ -18,7 +18,7 @@ from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
 from agents.deadline import Deadline
 from agents.formats.calls import CallText
 from agents.options import ModelOptions
-from agents.scaffolds.prompting import OPERATOR, TRAINED_BY
+from agents.scaffolds.prompting import OPERATOR, TRAINED
 from training.episode import Episode
 from training.held_out_wordings import HELD_OUT_WORDS
 from training.transcripts import HELD_OUT, episode
@@ -54,7 +54,7 @@ def main() -> None:
 
 def try_episode(backend: LlamaBackend, story: Episode, *counts: dict[str, float]) -> list[tuple[str, str]]:
     """Add an episode's turns to the counts; returns the turns that are not exact: expected and got."""
-    prompting = TRAINED_BY.get(backend.trained_here, OPERATOR)
+    prompting = TRAINED if backend.trained_here else OPERATOR
     messages: list[Message] = [
         {"role": "system", "content": prompting.text(story.device.advice, True)},
         {"role": "user", "content": story.prompt},

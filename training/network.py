@@ -22,22 +22,19 @@ class Shape:
     """The network's sizes."""
 
     vocab: int
-    width: int = 192
-    layers: int = 4
-    heads: int = 4
+    width: int
+    layers: int
+    heads: int
+    hidden: int
     kv_heads: int = 2
     head: int = 64
-    hidden: int = 512
     context: int = 4096
     rope_base: float = 10000.0
     epsilon: float = 1e-6
 
 
-SIZES = {
-    "small": {"width": 192, "layers": 4, "heads": 4, "hidden": 512},
-    "middle": {"width": 320, "layers": 6, "heads": 6, "hidden": 896},
-    "large": {"width": 448, "layers": 7, "heads": 8, "hidden": 1152},
-}
+SIZE = {"width": 192, "layers": 4, "heads": 4, "hidden": 512}
+"""Of the model that ships."""
 
 
 class Block(nn.Module):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from agents.scaffolds.prompting import TRAINED_TO_DECLINE
+from agents.scaffolds.prompting import TRAINED
 from agents.scaffolds.react import HELP, PROMPTING, tool_line
 from devices.device_type import DeviceType
 from training.chat_format import system_text
@@ -39,7 +39,7 @@ MORE_TOOLS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
 
 def system_turn(device: DeviceType, rng: Random | None = None) -> str:
     """Return the system turn of the native scaffold; with `rng`, often another one for the same tools."""
-    prompting = TRAINED_TO_DECLINE
+    prompting = TRAINED
     schemas = prompting.schemas(device.tools)
     return system_text(*words_and_tools(prompting.text(device.advice, True), schemas, rng))
 

@@ -1,4 +1,4 @@
-"""Train a shipped model: `python -m training.train --out DIR --size small --tokens 30M`.
+"""Train the shipped model: `python -m training.train --out DIR --tokens 44M`.
 
 The same command goes on where it stopped. `DIR` holds the tokenizer, a log, the checkpoint to go on from
 (`latest.pt`), and weights, settings and tokens seen at each check (`tokens-*.pt`, kept). The learning rate
@@ -28,9 +28,8 @@ from tokenizers import Tokenizer
 
 from training.batches import IGNORED, Batch, batches
 from training.checkpoints import LATEST, Progress, load, progress_of, save
-from training.grow import grown
 from training.held_out_wordings import HELD_OUT_WORDS
-from training.network import SIZES, Network, Shape
+from training.network import SIZE, Network, Shape
 from training.teacher_forced import teacher_forced
 from training.tokenizer import corpus, learn
 from training.tokenizer import load as load_tokenizer
@@ -61,7 +60,6 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, required=True, help="folder of the training, not of shipped files"
     )
-    parser.add_argument("--size", choices=list(SIZES), default="small")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument(
         "--tokens", type=_count, required=True, help="budget of all legs together, such as 30M"
@@ -78,7 +76,6 @@ def main() -> None:
         default=0.35,
         help="share of the budget in which three of four batches go without the system turn",
     )
-    parser.add_argument("--grow", type=Path, help="a smaller model's training folder to begin with")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
         "--compile", action="store_true", help="compile the layers first, which needs a C++ compiler"
@@ -109,10 +106,8 @@ class Training:
         self.args, self.device = args, torch.device(args.device)
         self.folder: Path = args.out
         self.settings = {
-            "size": args.size,
             "batch": args.batch,
             "seed": args.seed,
-            "grow": args.grow and args.grow.name,
             "react": args.react,
             "tokens": args.tokens,
             "flat": args.flat,
@@ -219,18 +214,13 @@ class Training:
                 )
 
     def _network(self, state: dict[str, Any] | None) -> Network:
-        shape = Shape(vocab=self.tokenizer.get_vocab_size(), **SIZES[self.args.size])
-        network = Network(shape)
+        network = Network(Shape(vocab=self.tokenizer.get_vocab_size(), **SIZE))
         if state:
             network.load_state_dict(state["weights"])
-        elif self.args.grow:
-            network = grown(load(self.args.grow / LATEST), network)
         return network
 
     def _tokenizer(self) -> Tokenizer:
         path = self.folder / "tokenizer.json"
-        if not path.exists() and self.args.grow:
-            path.write_text((self.args.grow / "tokenizer.json").read_text())
         if not path.exists():
             learn(corpus(TOKENIZER_EPISODES), VOCABULARY).save(str(path))
         return load_tokenizer(path)

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from agents.agent import Limits, ModelInfo, Usage
 from agents.deadline import Deadline
 from agents.formats.calls import CallText, Nonsense
-from agents.formats.chatml import Training
 from agents.formats.format import Format
 
 Message = dict[str, Any]
@@ -86,11 +85,11 @@ class ChatBackend(ABC):
 
     Attributes:
         name: what the log calls it.
-        trained_here: the name of the prompt with which this project trained the model; None for any other.
+        trained_here: whether this project trained the model, so that it knows the prompt of its training.
     """
 
     name: str = ""
-    trained_here: Training | None = None
+    trained_here: bool = False
 
     @cached_property
     def options(self) -> Mapping[str, Any]:

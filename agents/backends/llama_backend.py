@@ -38,7 +38,7 @@ from agents.formats.answer import parse_answer
 from agents.formats.answer_grammar import answer_grammar
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.chat_template import ChatTemplate
-from agents.formats.chatml import training_of
+from agents.formats.chatml import is_trained_here
 from agents.formats.data_text import unguarded
 from agents.formats.format import Format
 from agents.formats.signature import SCHEMAS, SIGNATURES
@@ -60,7 +60,7 @@ class LlamaBackend(ChatBackend):
     from an earlier episode only whole chunks are kept, which would be evaluated again in just the same way.
 
     Attributes:
-        trained_here: what it learned in the kit's own training: its file has the template of that.
+        trained_here: whether this project trained it: its file has the template of that.
     """
 
     def __init__(self, path: Path = SHIPPED_MODEL, options: ModelOptions = NO_OPTIONS) -> None:
@@ -93,7 +93,7 @@ class LlamaBackend(ChatBackend):
         except (AgentSpecError, BackendError):
             self._engine.close()
             raise
-        self.trained_here = training_of(self._engine.chat_template or "")
+        self.trained_here = is_trained_here(self._engine.chat_template or "")
         self.options = self._in_use()
         self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []

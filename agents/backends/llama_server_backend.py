@@ -17,7 +17,7 @@ from agents.backends.llama_server_process import LlamaServerProcess, find_progra
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
-from agents.formats.chatml import training_of
+from agents.formats.chatml import is_trained_here
 from agents.names import without_folders
 from agents.options import ModelOptions
 
@@ -39,7 +39,7 @@ class LlamaServerBackend(ChatBackend):
     """A GGUF behind a server of its own, which ends with the backend and with this process.
 
     Attributes:
-        trained_here: what it learned in the kit's own training: its file has the template of that.
+        trained_here: whether this project trained it: its file has the template of that.
     """
 
     def __init__(self, path: Path, options: ModelOptions | None = None) -> None:
@@ -62,7 +62,7 @@ class LlamaServerBackend(ChatBackend):
             )
         body = {"cache_prompt": True, **(given.extra_body or {})}
         given = given.model_copy(update={"extra_body": body, "n_ctx": None})
-        self.trained_here = training_of(str(self._process.props.get("chat_template", "")))
+        self.trained_here = is_trained_here(str(self._process.props.get("chat_template", "")))
         self._chat = OpenAIBackend(
             self._process.url, path.stem, given, key=self._process.key, parses_calls=True
         )

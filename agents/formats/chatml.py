@@ -6,10 +6,6 @@ argument: a full JSON schema costs three times the tokens and tells a model of t
 
 from __future__ import annotations
 
-from typing import Literal
-
-Training = Literal["calls", "declines"]
-
 CHAT_TEMPLATE = r"""
 {%- macro schema_type(schema) -%}
 {{- (schema.type if schema.type is string else 'any') | tojson -}}
@@ -60,10 +56,9 @@ CHAT_TEMPLATE = r"""
 {%- endif %}
 """.strip()
 DECLINING_TEMPLATE = "{#- trained to decline -#}\n" + CHAT_TEMPLATE
-"""The same, in the files of models that learned to call `decline`."""
+"""The same, in the file of the model that ships, which learned to call `decline`."""
 
 
-def training_of(template: str) -> Training | None:
-    """Return what a model with that template learned in the kit's own training; None for any other model."""
-    trained: dict[str, Training] = {CHAT_TEMPLATE: "calls", DECLINING_TEMPLATE: "declines"}
-    return trained.get(template.strip())
+def is_trained_here(template: str) -> bool:
+    """Return whether a model with that template was trained by this project, `decline` included."""
+    return template.strip() == DECLINING_TEMPLATE

@@ -30,7 +30,7 @@ from agents.scaffolds.own_prompt import OwnPrompt, native_messages
 from agents.scaffolds.prompting import (
     DECLINE,
     OPERATOR,
-    TRAINED_BY,
+    TRAINED,
     Prompting,
     compact_json,
     error_value,
@@ -79,7 +79,7 @@ class NativeScaffold(Agent):
         self.name = backend.name
         self._own = own or OwnPrompt()
         self._answer_tokens = answer_tokens
-        self._prompting = prompting or TRAINED_BY.get(backend.trained_here, OPERATOR)
+        self._prompting = prompting or (TRAINED if backend.trained_here else OPERATOR)
         self._declines = False
         self._clock = clock
         self._messages: list[Message] = []

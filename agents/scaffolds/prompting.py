@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.formats.chatml import Training
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from devices.tool import Tool
@@ -37,16 +36,14 @@ class Prompting:
     Attributes:
         name: as in the log.
         text: returns the system prompt by the device type's advice and whether there is a tool to decline.
-        declines: whether the model gets a tool to decline the task.
     """
 
     name: str
     text: Callable[[str, bool], str]
-    declines: bool = True
 
     def can_decline(self, tools: Sequence[Tool]) -> bool:
         """Return whether the model gets the tool; a rig's own tool of that name comes first."""
-        return self.declines and all(tool.name != DECLINE for tool in tools)
+        return all(tool.name != DECLINE for tool in tools)
 
     def schemas(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
         """Return the schemas of the rig's tools, and of the one to decline."""
@@ -77,12 +74,8 @@ def system_prompt(advice: str, declines: bool = True, end: str = END) -> str:
 
 OPERATOR = Prompting("operator", system_prompt)
 """For every model that was not trained for this kit."""
-TRAINED = Prompting("trained", lambda _advice, _declines: TRAINED_ON, declines=False)
-"""For the models that were trained on it and know no `decline`."""
-TRAINED_TO_DECLINE = Prompting("trained to decline", lambda _advice, _declines: f"{TRAINED_ON} {DECLINING}")
-"""For the models that were trained on it with `decline` among their tools."""
-TRAINED_BY: Mapping[Training | None, Prompting] = {"calls": TRAINED, "declines": TRAINED_TO_DECLINE}
-"""By what a model learned in the kit's own training."""
+TRAINED = Prompting("trained to decline", lambda _advice, _declines: f"{TRAINED_ON} {DECLINING}")
+"""For the model that this project trained."""
 
 
 def outcome_text(outcome: Outcome) -> str:

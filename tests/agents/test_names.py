@@ -18,7 +18,7 @@ from agents.registry import parse_spec
         ("llama:x.gguf?chat_template=/home/me/t.jinja&tools=full", "x?chat_template=t.jinja&tools=full"),
         ("llama:x.gguf?tools=full&name=night run", "night run"),
         ("openai:http://10.0.0.2:8080/v1#Qwen/Qwen3-4B", "Qwen/Qwen3-4B"),
-        ("model:small", "model:small"),
+        ("model:demo", "model:demo"),
         ("model:/home/me/mine.yaml", "model:mine"),
         ("scripted:/home/me/some where/eager.jsonl", "scripted:eager"),
         ("replay:/home/me/runs.db#12", "replay:runs.db#12"),
@@ -37,12 +37,12 @@ def test_alike_names_of_a_run_are_numbered() -> None:
 
 
 def test_a_model_keeps_the_name_of_its_file_in_the_canonical_form(tmp_path) -> None:
-    assert agent_name(parse_spec("model:small").text()) == "model:small"
-    assert agent_name(parse_spec("model:small?tools=full").text()) == "model:small?tools=full"
+    assert agent_name(parse_spec("model:demo").text()) == "model:demo"
+    assert agent_name(parse_spec("model:demo?tools=full").text()) == "model:demo?tools=full"
     file = tmp_path / "night.yaml"
     file.write_text("model: llama:a.gguf\ntools: full\n")
     assert agent_name(parse_spec(f"model:{file}").text()) == "model:night"
-    file.write_text("model: model:small\nname: ours\ntools: full\n")
+    file.write_text("model: model:demo\nname: ours\ntools: full\n")
     assert agent_name(parse_spec(f"model:{file}").text()) == "ours"
     assert agent_name(parse_spec(f"model:{file}?grammar=off").text()) == "ours?grammar=off"
     assert agent_name(parse_spec(f"model:{file}?name=theirs").text()) == "theirs"

@@ -31,7 +31,7 @@ def test_examples_run(name: str, tmp_path: Path) -> None:
 
 def test_the_lines_of_the_readme_run() -> None:
     (lines,) = re.findall(
-        r"```python\n(import pathrig\n.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S
+        r"```python one_path.py\n(import pathrig\n.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S
     )
     assert lines.count("\n") <= 6
     exec(compile(lines, "README.md", "exec"), {})

@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import sys
-from dataclasses import asdict
 
 import pytest
 
@@ -14,18 +13,14 @@ torch = pytest.importorskip("torch", exc_type=ImportError)
 
 from training import export, train  # noqa: E402
 from training.checkpoints import LATEST, load, restore  # noqa: E402
-from training.grow import grown  # noqa: E402
-from training.network import SIZES, Network, Shape  # noqa: E402
 from training.shared_prefix_attention import joined_attention, shared_prefix_attention  # noqa: E402
 
 TINY = {"width": 32, "layers": 1, "heads": 2, "hidden": 64, "head": 16}
-WIDER = {"width": 64, "layers": 3, "heads": 4, "hidden": 96, "head": 16}
 
 
 @pytest.fixture(autouse=True)
 def small_sizes(monkeypatch):
-    monkeypatch.setitem(SIZES, "small", TINY)
-    monkeypatch.setitem(SIZES, "middle", WIDER)
+    monkeypatch.setattr(train, "SIZE", TINY)
     monkeypatch.setattr(train, "TOKENIZER_EPISODES", 60)
     torch.set_num_threads(1)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
@@ -78,8 +73,8 @@ def test_a_finished_training_does_nothing_and_a_larger_budget_goes_on(tmp_path, 
 
 def test_other_settings_are_refused_in_one_line(tmp_path, monkeypatch):
     run(monkeypatch, tmp_path, "--tokens", "2k")
-    with pytest.raises(SystemExit, match="size was small, not middle; take another folder"):
-        run(monkeypatch, tmp_path, "--tokens", "2k", "--size", "middle")
+    with pytest.raises(SystemExit, match="seed was 0, not 1; take another folder"):
+        run(monkeypatch, tmp_path, "--tokens", "2k", "--seed", "1")
 
 
 def test_a_later_leg_may_have_larger_batches(tmp_path, monkeypatch):
@@ -123,25 +118,6 @@ def test_a_leg_of_no_time_still_leaves_a_checkpoint(tmp_path, monkeypatch):
     run(monkeypatch, tmp_path, "--tokens", "9k", "--minutes", "0.001")
     assert log(tmp_path)[-1]["steps"] <= 1
     assert (tmp_path / LATEST).exists()
-
-
-def test_a_larger_network_begins_as_the_smaller_one_that_it_grew_from():
-    torch.manual_seed(1)
-    small = Network(Shape(vocab=50, **TINY))
-    for weight in small.parameters():
-        weight.data.uniform_(-1, 1)
-    large = grown(
-        {"shape": asdict(small.shape), "weights": small.state_dict()}, Network(Shape(vocab=50, **WIDER))
-    )
-    ids = torch.randint(0, 50, (2, 20))
-    assert torch.allclose(small(ids), large(ids), atol=1e-4)
-    large(ids).square().sum().backward()
-    new = (
-        large.blocks[2].o.weight.grad,
-        large.blocks[0].o.weight.grad[:, 32:],
-        large.embedding.weight.grad[:, 32:],
-    )
-    assert all(grad.abs().sum() > 0 for grad in new)
 
 
 def test_attention_with_a_mask_is_that_of_the_processor():

@@ -125,8 +125,8 @@ def test_a_program_that_is_not_there_is_one_clear_line(model, tmp_path, monkeypa
 
 def test_the_shipped_model_gets_the_prompt_of_its_training(model, program):
     for template, prompt in (
-        (CHAT_TEMPLATE + "\n", "trained"),
-        (DECLINING_TEMPLATE, "trained to decline"),
+        (DECLINING_TEMPLATE + "\n", "trained to decline"),
+        (CHAT_TEMPLATE, "operator"),
         ("{{ x }}", "operator"),
     ):
         agent = made(model(template=template), program)
@@ -284,7 +284,7 @@ def test_a_real_llama_server_takes_the_shipped_model():
         assert isinstance(action, StopAction) and action.reason == "done"
         assert cached == sorted(cached) and cached[-1] > 500
         paths.append(path)
-        assert agent.options["prompt"] == "trained"
+        assert agent.options["prompt"] == "trained to decline"
         agent.close()
         assert agent is not server or ended(process)
     assert paths[0] == paths[1] and len(paths[0]) >= 4

@@ -22,7 +22,7 @@ from agents.formats.calls import CallText
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE, DECLINING_TEMPLATE
 from agents.formats.signature import signature
-from agents.scaffolds.prompting import TRAINED_TO_DECLINE
+from agents.scaffolds.prompting import TRAINED
 from training.conversations import native_pieces
 from training.system_turns import system_turn
 from training.transcripts import HELD_OUT, episode
@@ -49,7 +49,7 @@ def test_the_shipped_template_writes_what_the_model_was_trained_on():
     for seed in range(HELD_OUT, HELD_OUT + 40):
         story = episode(seed)
         messages = [
-            {"role": "system", "content": TRAINED_TO_DECLINE.text(story.device.advice, True)},
+            {"role": "system", "content": TRAINED.text(story.device.advice, True)},
             {"role": "user", "content": story.prompt},
         ]
         for turn in story.turns:
@@ -60,7 +60,7 @@ def test_the_shipped_template_writes_what_the_model_was_trained_on():
             )
             messages.append({"role": "tool", "content": turn.result})
         trained = system_turn(story.device) + "".join(text for text, _ in native_pieces(story)[:-1])
-        assert template.render(messages, TRAINED_TO_DECLINE.schemas(story.device.tools)) == trained
+        assert template.render(messages, TRAINED.schemas(story.device.tools)) == trained
 
 
 @pytest.mark.parametrize("source", [CHAT_TEMPLATE, QWEN3, QWEN25], ids=["shipped", "qwen3", "qwen2.5"])

@@ -18,7 +18,6 @@ from agents.scaffolds.prompting import (
     DECLINE_SCHEMA,
     DECLINING,
     OPERATOR,
-    TRAINED,
     TRAINED_ON,
     WITHOUT_TOOL,
     system_prompt,
@@ -84,7 +83,7 @@ def test_a_first_prompt_is_below_900_tokens_of_qwen3(scaffold, world):
 def test_the_shipped_model_is_told_what_it_was_trained_on(world):
     backend = LlamaBackend(options=ModelOptions(n_threads=1))
     agent = NativeScaffold(backend)
-    assert agent.options["prompt"] == "trained"
+    assert agent.options["prompt"] == "trained to decline"
     device = load_world(world).device
     agent.start(EpisodeContext("Lock the safety.", device.tools, advice=device.advice))
     seen = []
@@ -97,7 +96,8 @@ def test_the_shipped_model_is_told_what_it_was_trained_on(world):
     backend._template.render = kept
     agent.act(None)
     agent.close()
-    assert seen[0].startswith(system_text(TRAINED_ON, device.schemas()))
+    schemas = [*device.schemas(), DECLINE_SCHEMA]
+    assert seen[0].startswith(system_text(f"{TRAINED_ON} {DECLINING}", schemas))
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -119,4 +119,3 @@ def test_a_rigs_own_decline_comes_first():
     assert OPERATOR.schemas(FARM_ROVER.tools)[-1] == DECLINE_SCHEMA
     assert WITHOUT_TOOL in OPERATOR.text("", False)
     assert DECLINING not in OPERATOR.text("", False)
-    assert DECLINE_SCHEMA not in TRAINED.schemas(FARM_ROVER.tools)
