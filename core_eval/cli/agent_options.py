@@ -8,6 +8,7 @@ from itertools import product
 from agents.options import LIMITS, ModelOptions, make_options, merged
 from agents.registry import ParsedSpec, parse_spec
 from configs.tasks_loader import TaskLimits
+from configs.yaml_file import nearest
 from core_eval.cli.output import UsageError
 
 WHOLE = frozenset({"extra_body", "header", "name", "system_prompt"})
@@ -48,7 +49,8 @@ def with_settings(agents: Sequence[str], settings: Mapping[str, Sequence[str]]) 
     parsed = [parse_spec(spec) for spec in agents]
     for key in settings:
         if key not in EPISODE_LIMITS and not any(_takes(one, key) for one in parsed):
-            raise UsageError(f"--set {key}: {_untaken(key)}")
+            there = nearest(list(ModelOptions.model_fields), key)
+            raise UsageError(f"--set {key}: none of the agents takes it; models take {there}")
     return list(dict.fromkeys(spec for one in parsed for spec in _variants(one, settings)))
 
 
@@ -61,14 +63,6 @@ def episode_limits(settings: Mapping[str, Sequence[str]]) -> TaskLimits:
     given = {key: settings[key][0] for key in EPISODE_LIMITS if len(settings.get(key, ())) == 1}
     options = make_options("--set of an", given, LIMITS)
     return TaskLimits(**{limit: getattr(options, key) for key, limit in EPISODE_LIMITS.items()})
-
-
-def _untaken(key: str) -> str:
-    if key in ModelOptions.model_fields:
-        return "none of the agents takes it; models do"
-    from configs.yaml_file import nearest
-
-    return f"is no option of any model; there are {nearest(list(ModelOptions.model_fields), key)}"
 
 
 def _variants(one: ParsedSpec, settings: Mapping[str, Sequence[str]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -212,10 +213,7 @@ def _covered(one: Coverage) -> str:
 
 
 def _coverage_json(one: Coverage | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    interval = None if one.interval is None else list(one.interval)
-    return {"inside": one.inside, "stated": one.stated, "refits": one.refits, "interval": interval}
+    return None if one is None else {**asdict(one), "interval": one.interval}
 
 
 def _as_json(found: CalibratedRig) -> dict[str, Any]:

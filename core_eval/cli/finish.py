@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,6 +135,11 @@ def finish(
 
 def _not_run(config: RunConfig, rows: Sequence[EpisodeRow]) -> list[NotRun]:
     """Return the episodes of the plan that have no row."""
+    from agents.names import without_folders
+    from configs.errors import ConfigError
+    from configs.programs import consent
+    from configs.rigs_loader import load_rig
+    from configs.tasks_loader import load_task
     from core_eval.report.tables.junit import NotRun
 
     begun = {row.number: row for row in rows}
@@ -141,35 +147,21 @@ def _not_run(config: RunConfig, rows: Sequence[EpisodeRow]) -> list[NotRun]:
     tasks = {cell.task: begun[number].task for number, cell, _ in plan if number in begun}
     rigs = {cell.rig: begun[number].rig for number, cell, _ in plan if number in begun}
     missing = [(cell, seed) for number, cell, seed in plan if number not in begun]
-    for cell, _ in missing:
-        tasks.setdefault(cell.task, _task_id(cell.task))
-        rigs.setdefault(cell.rig, _rig_name(cell.rig))
+    # For a name nothing is started, so nobody is asked; what is not here goes by its reference.
+    with consent(lambda _: False):
+        for cell, _ in missing:
+            if cell.task not in tasks:
+                with suppress(ConfigError):
+                    tasks[cell.task] = load_task(cell.task).id
+            if cell.rig not in rigs:
+                with suppress(ConfigError):
+                    rigs[cell.rig] = load_rig(cell.rig).name
     return [
-        NotRun(rigs[cell.rig], config.names[cell.agent], tasks[cell.task], seed) for cell, seed in missing
+        NotRun(
+            without_folders(rigs.get(cell.rig, cell.rig)),
+            config.names[cell.agent],
+            tasks.get(cell.task, cell.task.rpartition("#")[2]),
+            seed,
+        )
+        for cell, seed in missing
     ]
-
-
-def _task_id(ref: str) -> str:
-    """Return the id of the task that a plan names; the reference itself where its file is not here."""
-    from configs.errors import ConfigError
-    from configs.tasks_loader import load_task
-
-    try:
-        return load_task(ref).id
-    except ConfigError:
-        return ref.rpartition("#")[2]
-
-
-def _rig_name(ref: str) -> str:
-    """Return the name of the rig that a plan names; the reference itself where its file is not here."""
-    from agents.names import without_folders
-    from configs.errors import ConfigError
-    from configs.programs import consent
-    from configs.rigs_loader import load_rig
-
-    try:
-        # For its name nothing is started, so nobody is asked.
-        with consent(lambda _: False):
-            return without_folders(load_rig(ref).name)
-    except ConfigError:
-        return without_folders(ref)

@@ -90,7 +90,7 @@ def gate(
     by agent and metric: a paired t test over tasks, corrected for all tests (Holm).
     """
     from core_eval.cli.finish import Outputs
-    from core_eval.cli.run_reference import read_run
+    from core_eval.cli.references import parted, read_run
     from core_eval.score.gate import CHECKED, changes
 
     outputs = Outputs.checked(fail_under, gates, junit, report, json=False)
@@ -101,11 +101,11 @@ def gate(
     names = [_metric(text, "--metric") for text in metric] if metric else CHECKED
     tolerances = dict(map(_tolerance, tolerance or ()))
     baseline = None if against is None else _read(against)
-    row, episodes = read_run(run)
+    db, (row, episodes) = parted(run, "run")[0], read_run(run)
     found: dict[str, Any] = {"run": row.id}
-    missed = _judge(run, row, outputs, found)
+    missed = _judge(db, row, outputs, found)
     if save is not None:
-        _save(run, row, episodes, save)
+        _save(db, row, episodes, save)
     if baseline is not None and against is not None:
         if named is not None:
             episodes = _renamed(episodes, named, baseline, run, against)
@@ -128,14 +128,14 @@ def gate(
     return 1 if missed else 0
 
 
-def _judge(run: str, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bool:
+def _judge(db: Path, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bool:
     """Judge the thresholds and write the files; return whether something was missed."""
     from core_eval.cli.finish import Outputs, finish
-    from core_eval.cli.run_reference import config_of
+    from core_eval.cli.references import config_of
 
     if outputs == Outputs():
         return False
-    finished = finish(_db(run), row.id, config_of(row, _db(run)), outputs)
+    finished = finish(db, row.id, config_of(row, db), outputs)
     found["thresholds"] = [
         {"threshold": str(one.threshold), "agent": one.agent, "task": one.task, "missed": one.missed}
         for one in finished.judged
@@ -146,7 +146,7 @@ def _judge(run: str, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bo
     return finished.print_missed() or (left > 0 and bool(outputs.thresholds))
 
 
-def _save(run: str, row: RunRow, episodes: Sequence[EpisodeRow], out: Path) -> None:
+def _save(db: Path, row: RunRow, episodes: Sequence[EpisodeRow], out: Path) -> None:
     """Write the scores of a run's episodes to a file."""
     from core_eval.score.gate import Baseline
     from core_eval.text.json_text import json_text
@@ -154,9 +154,9 @@ def _save(run: str, row: RunRow, episodes: Sequence[EpisodeRow], out: Path) -> N
     check_output(out, "--save")
     baseline = Baseline.of(episodes, row.packages)
     if not baseline.episodes:
-        raise UsageError(f"{run}: no episode of run {row.id} came to its end: there is nothing to keep")
+        raise UsageError(f"{db}: no episode of run {row.id} came to its end: there is nothing to keep")
     text = json_text(baseline.model_dump(mode="json"), indent=1) + "\n"
-    write_file(out, "--save", text, inputs=[_db(run)])
+    write_file(out, "--save", text, inputs=[db])
     print(f"{out}: {len(baseline.episodes)} episodes of run {row.id}", file=sys.stderr)
 
 
@@ -233,7 +233,3 @@ def _tolerance(text: str) -> tuple[str, float]:
     if not 0.0 <= number < float("inf"):
         raise UsageError(f"--tolerance {text!r}: write METRIC=VALUE with a number, 0 or more")
     return _metric(name, "--tolerance"), number
-
-
-def _db(run: str) -> Path:
-    return Path(run.rpartition("#")[0] or run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,6 +19,7 @@ from core_eval.cli.filters import (
 )
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import tracked
+from core_eval.cli.references import parted
 
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
 FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "datasette"]
@@ -120,17 +120,17 @@ def picture(
     from core_eval.report.pictures.world_picture import picture_after_step, picture_at
     from sims.picture_error import PictureError
 
-    name, mark, number = episode.rpartition("#")
-    if not mark or not number.isdecimal():
-        raise UsageError(f"{episode}: write DB#EPISODE with the episode's number, as in {name or episode}#1")
+    db, number = parted(episode, "episode")
+    if number is None:
+        raise UsageError(f"{episode}: write DB#EPISODE with the episode's number, as in {episode}#1")
     if step is not None and event is not None:
         raise UsageError("give --step or --event, not both")
     if min(size) < 16 or max(size) > 4096:
         raise UsageError("--size: give 16 to 4096 pixels each way")
     if output.suffix.lower() != ".png":
         raise UsageError(f"--output {output}: the picture is a PNG file, so end the name in .png")
-    with LogReader(Path(name)) as reader:
-        row = reader.episode(int(number))
+    with LogReader(db) as reader:
+        row = reader.episode(number)
         try:
             if event is None:
                 drawn = picture_after_step(reader, row, step, size)
@@ -169,7 +169,7 @@ def record(
     if output.exists() and not force:
         raise UsageError(f"{output} exists already; name another file, or give --force")
     check_output(output, "--out")
-    logs = [_log(text) for text in episodes]
+    logs = [parted(text, "episode") for text in episodes]
     snapshot = record_episodes(logs)
     write_file(output, "--out", snapshot_text(snapshot), inputs=[path for path, _ in logs])
     out = console()
@@ -180,13 +180,3 @@ def record(
         calls = "1 call" if len(one.calls) == 1 else f"{len(one.calls)} calls"
         out.print(Text(f"{one.source}  {one.task}, seed {one.seed}: {calls}; {twin}"))
     out.print(Text(f"wrote {output}; run with --rig snapshot:{output}"))
-
-
-def _log(text: str) -> tuple[Path, int | None]:
-    named = re.fullmatch(r"(.+)#(\d+)", text)
-    if named is None and "#" in text and not Path(text).exists():
-        raise UsageError(f"{text}: write DB or DB#EPISODE, as in mine.db#3")
-    path = Path(text) if named is None else Path(named[1])
-    if not path.is_file():
-        raise UsageError(f"there is no log {path}")
-    return path, None if named is None else int(named[2])

@@ -33,7 +33,7 @@ def power(
     """
     from itertools import combinations
 
-    from core_eval.cli.compare import episodes_of
+    from core_eval.cli.references import episodes_of
     from core_eval.score.power import plans, spread_between, spread_of_itself
     from core_eval.score.repeated import by_agent
     from core_eval.score.thresholds import UnknownMetricError, metric_named

@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.registry import named_uses
 from core_eval.cli.output import UsageError
 from core_eval.cli.programs import allowed
-from core_eval.cli.run_reference import config_of
+from core_eval.cli.references import config_of
 from core_eval.log import LogReader
 from core_eval.run.config import RunConfig
 from firmware_bridge.links import link_type

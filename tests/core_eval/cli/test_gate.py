@@ -90,10 +90,7 @@ def test_a_log_is_judged_as_its_run_was(capsys: pytest.CaptureFixture[str]) -> N
     said = capsys.readouterr().err.replace("run.html", "gate.html")
     assert main(["gate", "runs.db", *bounds, "gate.xml", "--report", "gate.html", "--json"]) == 1
     printed = capsys.readouterr()
-    assert (
-        "threshold missed: random: path_correctness is" in said
-        and said == printed.err
-    )
+    assert "threshold missed: random: path_correctness is" in said and said == printed.err
     assert Path("gate.xml").read_text().replace("gate.html", "run.html") == Path("run.xml").read_text()
     assert "oracle" in Path("gate.html").read_text()
     judged = json.loads(printed.out)["thresholds"]

@@ -1,4 +1,4 @@
-"""A run in a log, as `DB[#RUN]` names it."""
+"""Logs, and runs and episodes of them, as arguments name them: `DB`, `DB#NUMBER`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from core_eval.log import EpisodeRow, LogReader, RunRow
 
 if TYPE_CHECKING:
     from core_eval.run.config import RunConfig
+
+
+def parted(text: str, what: str) -> tuple[Path, int | None]:
+    """Return a log's path, and the number after `#`; None where there is none.
+
+    Raises:
+        UsageError: what stands after `#` is no number; `what` says what it should number.
+    """
+    name, mark, number = text.rpartition("#")
+    if not mark or Path(text).exists():
+        return Path(text), None
+    if not number.isdecimal():
+        raise UsageError(f"{text}: write DB, or DB#{what.upper()} with the {what}'s number, as in {name}#1")
+    return Path(name), int(number)
 
 
 def config_of(run: RunRow, log: Path) -> RunConfig:
@@ -31,7 +45,7 @@ def config_of(run: RunRow, log: Path) -> RunConfig:
         raise UsageError(f"run {run.id} in {log} has an invalid plan: {key}: {wrong['msg']}") from None
 
 
-def read_run(reference: str) -> tuple[RunRow, list[EpisodeRow]]:
+def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
     """Return a run, the latest one unless `#RUN` names another, and the last attempt of each of its episodes.
 
     Raises:
@@ -40,13 +54,25 @@ def read_run(reference: str) -> tuple[RunRow, list[EpisodeRow]]:
     """
     from core_eval.score.summary import latest_attempts
 
-    name, mark, number = reference.rpartition("#")
-    path = Path(name if mark else reference)
-    if mark and not number.isdecimal():
-        raise UsageError(f"{reference}: write DB, or DB#RUN with the run's number, as in {name}#1")
+    path, number = parted(text, "run")
     with LogReader(path) as reader:
         runs = reader.runs()
         if not runs:
             raise UsageError(f"{path} has no runs: run some episodes first")
-        run = reader.run(int(number)) if mark else runs[-1]
+        run = runs[-1] if number is None else reader.run(number)
         return run, latest_attempts(read_episodes(reader, run.id))
+
+
+def episodes_of(text: str) -> list[EpisodeRow]:
+    """Return the episodes of a log, or of the run that `#RUN` names.
+
+    Raises:
+        LogError: the log cannot be read, or has no such run.
+        UsageError: it has no episodes.
+    """
+    path, number = parted(text, "run")
+    with LogReader(path) as reader:
+        episodes = read_episodes(reader, None if number is None else reader.run(number).id)
+    if not episodes:
+        raise UsageError(f"{text}: no episodes to compare")
+    return episodes
