@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +23,7 @@ from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine
 from firmware_bridge.drivers.steps import UNSURE, DriverFault, Stopped
 from firmware_bridge.drivers.wire import Wire
-from firmware_bridge.link import LinkError
+from firmware_bridge.link import LinkError, gone
 
 
 class DriverDevice:
@@ -58,16 +57,16 @@ class DriverDevice:
         self._surface = device
         self._known = None if device.rules is None else device.rules.known_state(stopped=False)
         self._emit: Emit | None = None
-        self._born = time.monotonic()
+        self._born = self.machine.clock.now()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
         """Run one call to its end."""
-        began = time.monotonic()
+        began = self.machine.clock.now()
 
         def outcome(
             status: CallStatus, code: str | None = None, message: str | None = None, value: Any = None
         ) -> Outcome:
-            now = time.monotonic()
+            now = self.machine.clock.now()
             return Outcome(status, value, code, message, t=now - self._born, duration=now - began)
 
         try:
@@ -100,7 +99,7 @@ class DriverDevice:
                 done = outcome(
                     CallStatus.FAULT,
                     "link",
-                    str(error) or f"{self.machine.wire.name} is gone; is the cable in?",
+                    str(error) or gone(self.machine.wire.name),
                 )
             if known is not None:
                 known.on_outcome(tool, validated, done)
@@ -127,7 +126,7 @@ class DriverDevice:
             CallStatus.INVALID,
             code="physical",
             message="this rig is hardware",
-            t=time.monotonic() - self._born,
+            t=self.machine.clock.now() - self._born,
         )
 
     def subscribe(self, emit: Emit) -> None:
@@ -172,7 +171,7 @@ class DriverDevice:
             raise DriverFault("missing_value", f"The driver lacks a value: {error}.") from None
 
     def _sample(self, sensor: str, value: Scalar) -> None:
-        sample = Sample(sensor, value, time.monotonic() - self._born)
+        sample = Sample(sensor, value, self.machine.clock.now() - self._born)
         if self._known is not None:
             self._known.on_sample(sample)
         if self._emit is not None:

@@ -42,7 +42,12 @@ class DriverLink(LocalLink):
     @property
     def connected(self) -> bool:
         """Whether bytes can go out to the hardware now."""
-        return super().connected and self._machine.wire.connected
+        return super().connected and self._machine.connected
+
+    @property
+    def why_down(self) -> str:
+        """Why no bytes can go out to the hardware; one line."""
+        return self._machine.why_down
 
     @property
     def stop_owed(self) -> bool:
@@ -61,22 +66,22 @@ class DriverLink(LocalLink):
         self._machine.on_wire = report
 
     def ensure(self, timeout: float) -> None:
-        """Try once to open a lost wire; the stop is sent first. Raises LinkError."""
+        """Try once to open a lost wire, or to hear a mute machine; the stop goes first. Raises LinkError."""
         super().ensure(timeout)
         if not self.connected:
             self._machine.reconnect()
 
     def send(self, payload: bytes) -> None:
-        """Deliver a payload to the endpoint. Raises LinkError while the wire is lost."""
+        """Deliver a payload to the endpoint. Raises LinkError while the wire is lost, or the machine mute."""
         if not self.connected:
-            raise LinkError(f"{self._machine.wire.name} is gone; is the cable in?")
+            raise LinkError(self.why_down)
         super().send(payload)
 
     def estop(self) -> None:
         """Stop the hardware, and query whether it is stopped if its driver can. Raises LinkError."""
         super().estop()
         if self.endpoint.last_stop is StopOutcome.NOT_SENT:
-            raise LinkError(f"{self._machine.wire.name} is gone; is the cable in?")
+            raise LinkError(self.why_down)
 
     def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
         """Return the driver's own outcome; a status may describe an earlier stop."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
@@ -16,11 +15,12 @@ from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal
 from devices.stop_outcome import StopOutcome
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, settle_steps, stop_messages
 from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, StepRunner, Stopped
 from firmware_bridge.drivers.wire import Wire
-from firmware_bridge.link import LinkError
+from firmware_bridge.link import LinkError, gone
 
 STARTS = 3
 """Largest number of times that the start-up commands are sent to a machine that restarts during them."""
@@ -39,6 +39,7 @@ class Machine:
         wire: the raw line or topics.
         rig: the device's part of MQTT topics, `${rig}`.
         sample: takes name and value of each sample; called on the reader thread.
+        clock: of all its waits.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Machine:
         wire: Wire,
         rig: str,
         sample: Callable[[str, Scalar], None],
+        clock: Clock = MONOTONIC,
     ) -> None:
         self.driver = driver
+        self.clock = clock
         self.wire = wire
         self.memory: dict[str, Scalar] = dict(driver.memory)
         names = settings.names(rig)
@@ -67,10 +70,11 @@ class Machine:
         self._settle_steps = settle_steps(driver, names, settings.tables)
         self._stop_owed = False
         self._wire_up = True
+        self._mute = False
         self._recovery: threading.Thread | None = None
         self._recovery_lock = threading.Lock()
         self.reports = Reports(driver, self.scope, self.memory.__setitem__, sample)
-        self._conversation = Conversation(self.reports.take)
+        self._conversation = Conversation(self.reports.take, clock)
         self._ids = itertools.cycle(range(driver.line.first_id, driver.line.last_id + 1))
         self._ready = False
         self._closed = threading.Event()
@@ -103,6 +107,16 @@ class Machine:
         self.wire.close()
 
     @property
+    def connected(self) -> bool:
+        """Whether bytes can go out, to a machine that has not fallen silent."""
+        return self.wire.connected and not self._mute
+
+    @property
+    def why_down(self) -> str:
+        """Why it is not connected; one line."""
+        return f"{self.wire.name} does not answer" if self._mute else gone(self.wire.name)
+
+    @property
     def stop_owed(self) -> bool:
         """Whether the wire is lost with a stop pending, and can come back."""
         return self._stop_owed and self.wire.comes_back and not self.wire.connected
@@ -130,14 +144,22 @@ class Machine:
         self.memory.update(self.driver.stop.remember)
         self._boot()
         confirmed = self._settle()
-        self._stop_owed = False
+        self._stop_owed = self._mute = False
         self._run_own(self.driver.reset)
         self._report_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
 
     def mark_unknown(self) -> None:
-        """Stop a machine whose state is unknown, and start it again before the next call."""
+        """Stop a machine whose state is unknown, and start it again before the next call.
+
+        One that says nothing at all, not even whether it has stopped, is reported as a lost wire is.
+        """
         self._ready = False
-        self._stop_once()
+        heard = self._conversation.messages
+        stop = self._stop_once()
+        asked = self.confirms_stop and self.wire.connected and not self._is_offline()
+        if asked and stop is StopOutcome.SENT and self._conversation.messages == heard:
+            self._mute = True
+            self._report_wire(None)
 
     def stop(self) -> StopOutcome:
         """Stop the machine at once, and send only settle steps until `leave_stop`. Never raises."""
@@ -145,19 +167,23 @@ class Machine:
         return self._stop_once()
 
     def reconnect(self) -> None:
-        """Open a lost wire, and send a pending stop first.
+        """Open a lost wire, and send a pending stop first; stop a mute machine, and ask it again.
 
         Raises:
-            LinkError: it is still lost.
+            LinkError: it is still lost, or mute.
         """
         with self.one_at_a_time:
             if self._closed.is_set():
                 raise LinkError(f"{self.wire.name} was closed")
             if not self.wire.connected:
                 self.wire.open(self._conversation.publish, self._lost)
-            if not self._stop_owed:
+            if not self._stop_owed and not self._mute:
                 return
+            heard = self._conversation.messages
             stop = self._stop_once()
+            if self._mute and self._conversation.messages == heard:
+                raise LinkError(self.why_down)
+            self._mute = False
         self._report_wire(stop)
 
     def leave_stop(self) -> None:
@@ -167,7 +193,7 @@ class Machine:
             Refusal, DriverFault, LinkError, Lost, Stopped: the machine stays stopped.
         """
         if not self.wire.connected:
-            raise LinkError(f"{self.wire.name} is gone; is the cable in?")
+            raise LinkError(self.why_down)
         self.halted.clear()
         try:
             if self._ready:
@@ -260,7 +286,7 @@ class Machine:
             except DriverFault as fault:
                 if fault.code != DEVICE_RESET:
                     raise
-                time.sleep(QUIET_S)
+                self.clock.sleep(QUIET_S)
             else:
                 return
         self._run_own(self.driver.boot.start)
@@ -280,8 +306,8 @@ class Machine:
         with self._conversation.subscribed() as subscription:
             if any(fits(message) for message in list(self._conversation.last.values())):
                 return True
-            end = time.monotonic() + seconds
-            while (left := end - time.monotonic()) > 0:
+            end = self.clock.now() + seconds
+            while (left := end - self.clock.now()) > 0:
                 message = subscription.next(left)
                 if message is not None and fits(message):
                     return True
@@ -296,7 +322,7 @@ class Machine:
             self.wire.publish(topic, payload)
 
     def _lost(self) -> None:
-        self._ready = False
+        self._ready = self._mute = False
         self._conversation.lost()
         if self._closed.is_set():
             return
@@ -318,13 +344,13 @@ class Machine:
             self.on_wire(stop)
 
     def _recover(self) -> None:
-        while self._stop_owed and not self._closed.wait(RETRY_S):
+        while self._stop_owed and not self.clock.wait(self._closed, RETRY_S):
             with contextlib.suppress(LinkError):
                 self.reconnect()
 
     def _beat(self) -> None:
         assert self.driver.heartbeat is not None
-        while not self._closed.wait(self.driver.heartbeat.every):
+        while not self.clock.wait(self._closed, self.driver.heartbeat.every):
             if not self._ready or self.halted.is_set() or not self.one_at_a_time.acquire(blocking=False):
                 continue
             try:

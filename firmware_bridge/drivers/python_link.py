@@ -45,7 +45,6 @@ class PythonDriverDevice:
         self._device_type = device_type
         self._known = None if device_type.rules is None else device_type.rules.known_state(stopped=False)
         self._touched = False
-        self._never = Event()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Run one call that the device type's schema and rules admit, with the defaults of its arguments."""
@@ -92,7 +91,7 @@ class PythonDriverDevice:
                 return StopOutcome.CONFIRMED
             if self._clock.now() >= deadline:
                 return StopOutcome.SENT
-            self._clock.wait(self._never, ASK_SECONDS)
+            self._clock.sleep(ASK_SECONDS)
 
     def reset(self) -> None:
         """Leave the stop."""
