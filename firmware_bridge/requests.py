@@ -123,6 +123,8 @@ class Requests:
                 not_after = peer.clock.device_ms(deadline)
                 if not_after is None and peer.pongs and self._probe.measure(min(1.0, deadline - now)):
                     not_after = peer.clock.device_ms(deadline)
+                if (now := self._clock.now()) >= deadline:
+                    continue
                 if message.op == "call" and message.not_after is None:
                     message = message.model_copy(update={"not_after": not_after})
                 try:

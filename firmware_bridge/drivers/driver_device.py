@@ -72,8 +72,7 @@ class DriverDevice:
         try:
             validated = self._surface.validate(tool, arguments).model_dump()
         except ArgumentsError as error:
-            there = tool in self._surface.by_name
-            return outcome(CallStatus.INVALID, "bad_arguments" if there else "unknown_tool", str(error))
+            return outcome(CallStatus.INVALID, error.code, str(error))
         mapped = self._driver.tools.get(tool)
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
@@ -113,6 +112,10 @@ class DriverDevice:
         if self._surface.rules is not None:
             self._known = self._surface.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
         return stop
+
+    def close(self) -> None:
+        """Close the machine's wire. Never raises."""
+        self.machine.close()
 
     def reset(self) -> None:
         """Leave the stop. Raises if the machine does not."""

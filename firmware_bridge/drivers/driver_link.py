@@ -1,4 +1,4 @@
-"""A driver file's hardware as a link like any other: the endpoint runs in this process, in front of it."""
+"""A driver file's hardware as a link like any other."""
 
 from __future__ import annotations
 
@@ -12,32 +12,22 @@ from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers.driver_device import DriverDevice
+from firmware_bridge.drivers.hardware_link import HardwareLink
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, OnFrame
-from firmware_bridge.local.link import LocalLink
 from firmware_bridge.mqtt.address import parse_mqtt_url
 from firmware_bridge.serial.address import SerialAddress, parse_serial_url
 
-WATCHDOG_MS = 5000
 
-
-class DriverLink(LocalLink):
-    """The link to a driver's endpoint in this process, connected while the hardware's wire is.
-
-    Closing it sends the stop, unless no call was made.
-    """
-
-    stands_still_with_us = False
-    status_source = "link"
+class DriverLink(HardwareLink):
+    """The link to a driver's endpoint in this process, connected while the hardware's wire is."""
 
     def __init__(self, device: DriverDevice, name: str) -> None:
-        super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
-        self.unattended = device.unattended
-        self._device, self._machine = device, device.machine
-        self.confirms_stop = self._machine.confirms_stop
+        self._machine = device.machine
+        super().__init__(device, name, device.unattended, self._machine.confirms_stop)
 
     @property
     def connected(self) -> bool:
@@ -76,22 +66,6 @@ class DriverLink(LocalLink):
         if not self.connected:
             raise LinkError(self.why_down)
         super().send(payload)
-
-    def estop(self) -> None:
-        """Stop the hardware, and query whether it is stopped if its driver can. Raises LinkError."""
-        super().estop()
-        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
-            raise LinkError(self.why_down)
-
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """Return the driver's own outcome; a status may describe an earlier stop."""
-        return self.endpoint.last_stop
-
-    def close(self) -> None:
-        """Stop the hardware and close its wire."""
-        self._device.leave_alone = True
-        super().close()
-        self._machine.close()
 
 
 def open_driver_link(

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 from devices.drivers.driver_file import DriverFile, Step
 from devices.drivers.patterns import Message
@@ -240,22 +239,20 @@ class Machine:
         """Run the settle steps and return whether the machine's answers confirm the stop. Never raises."""
         if self._is_offline():
             return False
-        for _, same in groupby(self._settle_steps, key=lambda one: id(one[0])):
-            steps = list(same)
-            if not self._settled(steps[0][0], [names for _, names in steps]) and not steps[0][0].optional:
+        for step, names in self._settle_steps:
+            if not self._settled(step, names) and not step.optional:
                 return False
         return self.confirms_stop
 
-    def _settled(self, step: Step, rows: Sequence[dict[str, str]]) -> bool:
-        """Run a step for its rows and return whether all were answered. Never raises."""
-        for names in rows:
-            try:
-                if not self.wire.connected:
-                    return False
-                output = Output(self, obeys_stop=False)
-                self.runner(self.scope.for_call({}), lambda: False, output).run([step], names)
-            except (Refusal, DriverFault, LinkError, Lost):
+    def _settled(self, step: Step, names: dict[str, str]) -> bool:
+        """Run a step and return whether it was answered. Never raises."""
+        try:
+            if not self.wire.connected:
                 return False
+            output = Output(self, obeys_stop=False)
+            self.runner(self.scope.for_call({}), lambda: False, output).run([step], names)
+        except (Refusal, DriverFault, LinkError, Lost):
+            return False
         return True
 
     def _is_offline(self) -> bool:

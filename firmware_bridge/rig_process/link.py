@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from devices.stop_outcome import StopOutcome
-from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import encode
+from firmware_bridge.codec import RESET
 from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, gone, tell_terminal
 from firmware_bridge.rig_process.door import AdoptedProcess, door_name, enter
 from firmware_bridge.rig_process.protocol import (
@@ -46,7 +45,6 @@ END_SECONDS = 3.0
 """Time for the process to end after its link was closed."""
 SYSTEMD = Path("/run/systemd/system")
 """Exists where systemd runs the machine."""
-_RESET = encode(wire.Reset())
 
 
 @dataclass(frozen=True)
@@ -143,7 +141,7 @@ class RigProcessLink(Link):
         """Send one payload; a reset returns when it is done. Raises LinkError."""
         if not self.connected:
             raise LinkError(self.why_down)
-        if payload == _RESET:
+        if payload == RESET:
             self._request(Kind.RESET, payload)
         else:
             self._write(frame(Kind.MESSAGE, payload))
@@ -231,12 +229,13 @@ class RigProcessLink(Link):
             self._errors.close()
             raise LinkError(body.decode())
         features = json.loads(body)
+        up = features.pop("up")
         for name, value in features.items():
             setattr(self, name, value)
         if self.late_stop is not None:
             self._tell(f"attached to an earlier run's rig process; its stop: {self.late_stop['outcome']}")
         self._socket, self._watch = ours, RigWatch()
-        self._up, self._alive, self._why_down = True, True, ""
+        self._up, self._alive, self._why_down = up, True, ""
         self._reader = threading.Thread(
             target=self._read, args=(ours, frames, rest), name=f"read {self.name}", daemon=True
         )

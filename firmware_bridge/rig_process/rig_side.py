@@ -107,6 +107,7 @@ class RigSide:
             "unattended": link.unattended,
             "stops_before_sleep": self._sleep_guarded,
             "late_stop": late_stop,
+            "up": link.connected,
         }
         self._send(frame(Kind.READY, json.dumps(features).encode()))
 

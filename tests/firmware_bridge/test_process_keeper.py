@@ -61,8 +61,12 @@ def run(mode: str, script: str) -> tuple[int, float]:
 
 
 def test_its_status_is_the_programs(leave: Callable[[], None], tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     status, out, err = keep(ALONE, "sh", "-c", f"echo $$ > {tmp_path}/pid; echo words; exit 7")
     assert (status, out, err) == (7, (tmp_path / "pid").read_text(), "words\n")
+    assert all(thread.daemon for thread in set(threading.enumerate()) - before), (
+        "it would outlive the program"
+    )
     assert run(STREAMS, "kill -9 $$")[0] == 137
     assert all(signal.getsignal(number) is signal.SIG_IGN for number in SIGNALS)
     assert keep(ALONE, "/there/is/none") == (127, "", "/there/is/none: No such file or directory\n")

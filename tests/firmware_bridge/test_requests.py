@@ -231,15 +231,53 @@ def test_not_after_is_the_deadline_on_the_devices_clock() -> None:
     sent: list[Any] = []
     rig.line.send_call = lambda payload, call_id, seconds: (
         sent.append(  # type: ignore[method-assign]
-            (json.loads(payload)["not_after"], round(seconds, 6))
+            (call_id, json.loads(payload)["not_after"], round(seconds, 6))
         )
         or Line.send(rig.line, payload)
     )
     rig.probe.measure(1.0)
     assert rig.call(60.0) == ("ok", None)
     # The device's clock is ours, known to the round trip.
-    ((not_after, seconds),) = sent
+    ((call_id, not_after, seconds),) = sent
+    assert call_id == "c"
     assert 160_000 <= not_after <= 160_010 and seconds == 60.0
+
+
+@pytest.mark.parametrize(("timeout", "asked"), [(60.0, 1.0), (0.4, 0.4)])
+def test_a_clock_that_is_not_known_is_asked_for_before_the_call_for_a_second_at_most(
+    timeout: float, asked: float
+) -> None:
+    rig = pinged()
+    rig.peer.link_changed(True)
+    assert rig.call() == ("ok", None) and rig.line.times("ping") == [0.0, 0.01]
+    assert rig.line.times("call") == [0.02]
+    mute = pinged(answers="ping call")
+    mute.peer.link_changed(True)
+    mute.line.answers.remove("ping")
+    began = mute.clock.passed
+    assert mute.call(timeout)[0] == ("ok" if timeout > 1.0 else "fault")
+    assert mute.line.times("call") == ([pytest.approx(began + asked)] if timeout > 1.0 else [])
+
+
+def test_a_call_after_a_link_came_back_has_its_not_after_again() -> None:
+    rig = pinged()
+    rig.peer.link_changed(True)
+    sent: list[Any] = []
+    rig.line.send_call = lambda payload, call_id, seconds: (
+        sent.append(  # type: ignore[method-assign]
+            json.loads(payload)
+        )
+        or Line.send(rig.line, payload)
+    )
+    assert rig.call(60.0) == ("ok", None)
+    assert 160_000 <= sent[0]["not_after"] <= 160_040
+
+
+def test_a_call_that_is_longer_than_the_device_takes_says_so() -> None:
+    rig = pinged()
+    rig.line.default_max_frame = 20
+    assert rig.call() == ("invalid", "too_long") and rig.line.times("call") == []
+    assert rig.message is not None and "bytes on the wire; the device takes 20" in rig.message
 
 
 @pytest.mark.parametrize(("timeout", "taken"), [(0.5, 0.5), (2.0, 2.0)])

@@ -49,6 +49,7 @@ class Wire:
         self.cut = self.opened = False
         self.opens = self.closes = self.tries = 0
         self.greets = True
+        self.pulled_by = ""
 
     @property
     def connected(self) -> bool:
@@ -75,6 +76,9 @@ class Wire:
             raise LinkError("the cable is out")
         text = data.decode().strip()
         self.log.append(text)
+        if text == self.pulled_by:
+            self.pull()
+            return
         if text in self.answers:
             self.say(self.answers[text])
 
@@ -198,6 +202,27 @@ def test_a_machine_that_says_nothing_is_no_rig() -> None:
     with pytest.raises(LinkError, match="does not answer as m does"):
         machine.open()
     assert wire.closes == 1
+
+
+def test_a_wire_that_is_lost_while_the_machine_is_asked_owes_its_stop(rig: Rig) -> None:
+    rig.wire.pulled_by = "standing?"
+    assert rig.machine.stop() is StopOutcome.SENT
+    assert rig.machine.stop_owed
+
+
+def test_a_machine_without_a_greeting_and_without_a_way_to_wake_it_is_no_rig() -> None:
+    wire = Wire()
+    wire.greets = False
+    machine = Machine(
+        DriverFile.model_validate(DRIVER),
+        Settings({}, {}),
+        wire,
+        "",
+        lambda name, value: None,
+        PlannedClock(),
+    )
+    with pytest.raises(LinkError, match=r"It sent no greeting within 0.05 s\."):
+        machine.open()
 
 
 ASLEEP = {"boot": {"seconds": 4.0, "expect": ["^READY$"], "wake": [{"send": "wake"}]}}

@@ -125,6 +125,8 @@ def served() -> Iterator[Served]:
 
 def test_it_tells_the_features_of_its_link_and_passes_messages_on(served: Served) -> None:
     assert (served.features["name"], served.features["default_max_frame"]) == ("serial:///dev/rig", 512)
+    assert served.features.pop("up") is True
+    assert all(hasattr(Link, name) or name == "name" for name in served.features)
     assert served.features["status_source"] == "device" and served.features["confirms_stop"]
     served.host.sendall(frame(Kind.MESSAGE, b"{1}") + frame(Kind.MESSAGE, b"{2}") + frame(Kind.DISCARD))
     assert wait_until(lambda: served.link.sent == [b"{1}", b"{2}"] and served.link.discards == 1)
