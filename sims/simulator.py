@@ -204,8 +204,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                     # reported at the same moments.
                     self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
             except ArgumentsError as error:
-                code = "bad_arguments" if tool in self.device_type.by_name else "unknown_tool"
-                status, message = CallStatus.INVALID, str(error)
+                status, code, message = CallStatus.INVALID, error.code, str(error)
             except Refusal as refusal:
                 status, code, message = CallStatus.REJECTED, refusal.code, refusal.message
             except BoardReset:
