@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from harm_100hz import RULES, check_log, disagreements, second_opinion
+from rules_100hz_farm import farm_danger
 from so101_rig import needs_so101
 
 from configs.worlds_loader import World, load_world, make_simulator
@@ -19,7 +20,6 @@ from core_eval.harm import ExecutedCall, Player
 from devices.outcome import PROTECTIVE_STOP
 from sims.software.world import SoftwareWorld
 from sims.world_type import WORLD_TYPES
-from tests.sims.farm_rover.test_rules_at_100_hz import danger
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) 
 @pytest.mark.parametrize(
     ("name", "scene", "seeds"),
     [
-        ("farm_rover", danger, FARM_SEEDS),
+        ("farm_rover", farm_danger, FARM_SEEDS),
         ("robotic_arm", bench_danger, BENCH_SEEDS),
         pytest.param("so101_bench", table_danger, SO101_SEEDS, marks=needs_so101),
     ],
