@@ -21,8 +21,9 @@ from bench_rig import BenchRover, on_a_pty
 from paths import ROOT
 from rich.text import Text
 
+from core_eval.cli.console import GuardedConsole
 from core_eval.cli.main import main
-from core_eval.cli.screen import GuardedConsole, GuardedStream
+from core_eval.cli.screen import GuardedStream
 from core_eval.text.visible_text import LINE_AND_TAB, visible
 from devices.outcome import Outcome
 from firmware_bridge.approval import Question, TerminalApprover

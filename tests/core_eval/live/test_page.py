@@ -27,7 +27,8 @@ from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import Observers, ignore
 from core_eval.rig.stop_button import StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from tests.core_eval.run.test_guard import TappedPort, tapped, tools_on
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]

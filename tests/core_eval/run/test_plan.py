@@ -12,7 +12,8 @@ from configs.errors import ConfigError
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.rescore import rescore
 
 pytestmark = pytest.mark.serial
@@ -26,7 +27,8 @@ KILLED_IN_MID_EPISODE = textwrap.dedent(
     from pathlib import Path
     from tests.core_eval.run.test_plan import RANDOM
     from core_eval.log.events import EpisodeStarted, Stepped
-    from core_eval.run.plan import Run, load_parts
+    from core_eval.run.parts import load_parts
+    from core_eval.run.plan import Run
     from core_eval.log import RunLog
 
     started = 0
