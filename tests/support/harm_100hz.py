@@ -7,7 +7,7 @@ Each episode's calls are played on a fresh simulator that is looked at every 10 
 are MuJoCo's, in every step of its physics. The rules are those of docs/harm-rules-farm.md and
 docs/harm-rules-arm.md, written down here again. The events found must be those in the log's table `harm`: the
 same kinds, entities and calls, ends within 10 ms (in MuJoCo besides one step of its watch: `edge_of`), and
-severities.
+severities; on the farm also exposures.
 Exit status 1 where they are not.
 """
 
