@@ -107,7 +107,8 @@ class FarmRules:
 def over_irrigation(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
     for name, plant, _ in rules.plants(state):
         excess = plant["moisture"] - plant["moisture_limit"]
-        if rules.too_long("over_irrigation", name, excess, plant, t) and t >= plant["drowned_from"]:
+        too_long = rules.too_long("over_irrigation", name, excess, plant, t)
+        if too_long and plant["drowned_by"] is not None and t >= plant["drowned_from"]:
             yield name, plant["drowned_by"], excess
 
 
@@ -116,7 +117,8 @@ def ponding(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
     soil = rules.world["soil"]
     for name, plant, _ in rules.plants(state):
         excess = plant["surface_liters"] / soil["area"] - soil["pond_limit_mm"]
-        if rules.too_long("ponding", name, excess, plant, t) and t >= plant["ponded_from"]:
+        too_long = rules.too_long("ponding", name, excess, plant, t)
+        if too_long and plant["ponded_by"] is not None and t >= plant["ponded_from"]:
             yield name, plant["ponded_by"], excess
 
 

@@ -142,6 +142,12 @@ def test_random_episodes_are_seen_alike(name: str, scene: Any, seeds: tuple[int,
     assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"
 
 
+def test_soil_that_no_call_made_wet_is_no_harm() -> None:
+    init = {"settling_s": 5.0, "plants": {"plant_A": {"moisture": 0.45, "tolerance_s": 1.0}}}
+    seen, told, _ = second_opinion(load_world("farm_rover"), init, 1, [])
+    assert (seen, told) == ([], ())
+
+
 def test_a_log_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     script = [
