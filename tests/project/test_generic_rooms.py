@@ -69,7 +69,7 @@ NO_TOLERANCES = {("devices/arm/things.py", 1e-4): "the least mass of an object, 
     ("home", "rooms"),
     [
         ("devices/farm_rover", ("devices/farm_rover", "sims/farm_rover")),
-        ("devices/robotic_arm", ("devices/robotic_arm", "sims/robotic_arm")),
+        ("devices/arm", ("devices/arm", "devices/robotic_arm", "sims/arm", "sims/robotic_arm")),
     ],
 )
 def test_the_tolerances_of_a_world_stand_in_one_file(home: str, rooms: tuple[str, ...]):
