@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from bench_rig import BenchRover, on_a_pty
 from live_browser import Browser, open_page
+from live_on_a_rig import LOCAL, LiveOnARig
 from real_browser import chromium
 
 from configs.rigs_loader import RigConfig
@@ -25,7 +26,6 @@ from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Event, Stepped, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.plan import Run, load_parts
-from tests.core_eval.live.test_page import LOCAL, LiveOnARig
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
 

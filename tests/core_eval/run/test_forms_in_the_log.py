@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from played_episode import GOLDEN, rig
 
 from agents.agent import Usage
 from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
@@ -23,7 +24,6 @@ from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
-from tests.core_eval.run.test_episode import GOLDEN, rig
 
 BY_NAME = {form.name: form for form in FORMATS}
 TASK = load_task("water_one_plant")
