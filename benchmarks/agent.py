@@ -41,7 +41,8 @@ from configs.tasks_loader import load_task
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.run.resource_usage import peak_memory
 
 WIDTH, HEADS, KV_HEADS, HEAD, HIDDEN, WORDS = 1024, 16, 8, 128, 3072, 151_936

@@ -24,6 +24,7 @@ import mujoco
 
 from configs.worlds_loader import load_world
 from devices.robotic_arm.world import BenchWorld
+from sims.arm import scene_parts
 from sims.robotic_arm import scene
 from sims.robotic_arm.simulator import ArmSimulator
 
@@ -81,7 +82,7 @@ def main() -> None:
     simulator = ArmSimulator(world)
     model = mujoco.MjModel.from_xml_string(scene.scene_xml(world))
     data = mujoco.MjData(model)
-    print(f"MuJoCo {mujoco.__version__}, time step {scene.TIMESTEP * 1e3:g} ms, medians of {repeats}")
+    print(f"MuJoCo {mujoco.__version__}, time step {scene_parts.TIMESTEP * 1e3:g} ms, medians of {repeats}")
     print(f"{'episode':14} {'device s':>9} {'steps':>6} {'cpu ms':>8} {'mj_step ms':>11} {'ratio':>6}")
     for name, script in scripts(world).items():
         walls, bares = [], []

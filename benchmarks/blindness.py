@@ -23,7 +23,8 @@ from configs.suites import read_suite, task_ref
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.summary import mean
 

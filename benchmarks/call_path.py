@@ -29,7 +29,8 @@ from agents.agent import Action, Agent, EpisodeContext, Observation
 from core_eval.cli.live import LiveLines
 from core_eval.log import RunLog
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = {"agents", "configs", "core_eval", "devices", "firmware_bridge", "sims"}

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from configs.worlds_loader import load_world
 from devices.robotic_arm.world import BenchWorld
-from sims.robotic_arm import scene
+from sims.arm import scene_parts
 from sims.robotic_arm.simulator import ArmSimulator
 
 Call = tuple[str, Mapping[str, Any]]
@@ -43,11 +43,11 @@ SCRIPTS: Mapping[str, tuple[Sequence[Call], Mapping[str, Any]]] = {
 @contextmanager
 def time_step(seconds: float) -> Iterator[None]:
     """Let benches that are made meanwhile have this time step, s: whole milliseconds."""
-    shipped, scene.TIMESTEP = scene.TIMESTEP, seconds
+    shipped, scene_parts.TIMESTEP = scene_parts.TIMESTEP, seconds
     try:
         yield
     finally:
-        scene.TIMESTEP = shipped
+        scene_parts.TIMESTEP = shipped
 
 
 def severities(
@@ -76,16 +76,16 @@ def main() -> None:
     )
     parser.add_argument("--stop", type=float, default=150.0, help="force of the protective stop, N")
     given = parser.parse_args()
-    steps = sorted({*given.steps, round(scene.TIMESTEP * 1000)}, reverse=True)
+    steps = sorted({*given.steps, round(scene_parts.TIMESTEP * 1000)}, reverse=True)
     units = {rule.kind: rule.unit for rule in ArmSimulator.harm_rules}
-    print(f"contact time constant {scene.CONTACT_TIME * 1e3:g} ms, protective stop {given.stop:g} N")
+    print(f"contact time constant {scene_parts.CONTACT_TIME * 1e3:g} ms, protective stop {given.stop:g} N")
     columns = "".join(f"{f'{ms} ms':>9}" for ms in steps)
     print(f"{'script':26}{'event':26}{columns}  off")
     for name, (script, init) in SCRIPTS.items():
         found = [severities(script, init, ms / 1000, given.stop) for ms in steps]
         for kind, entity in sorted({key for one in found for key in one}):
             values = [one.get((kind, entity), 0.0) for one in found]
-            shipped = values[steps.index(round(scene.TIMESTEP * 1000))]
+            shipped = values[steps.index(round(scene_parts.TIMESTEP * 1000))]
             off = f"{shipped / values[-1] - 1:+.0%}" if values[-1] else ""
             cells = "".join(f"{value:9.4g}" for value in values)
             print(f"{name:26}{f'{kind} {entity}, {units[kind]}':26}{cells} {off:>5}")

@@ -71,7 +71,8 @@ def measure(what: dict[str, Any]) -> dict[str, int]:
     from core_eval.log import RunLog
     from core_eval.log.events import ignore
     from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.plan import Run, load_parts
+    from core_eval.run.parts import load_parts
+    from core_eval.run.plan import Run
 
     tasks = what["tasks"]
     config = RunConfig(

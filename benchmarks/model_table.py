@@ -27,14 +27,15 @@ from rich.table import Table
 from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_file, parse_spec
 from configs.tasks_loader import TaskLimits, task_files
-from core_eval.cli.agent_flags import with_flags
+from core_eval.cli.agent_options import with_settings
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow
 from core_eval.log.events import EpisodeEnded, ignore
 from core_eval.report.tables.worlds import ALL, world_of, worlds
 from core_eval.rig.signals import StopRequested
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import EpisodeFailed
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.run.provenance import agent_info
 from core_eval.score.counted import counted, keys
 from core_eval.score.repeated import passed, spread
@@ -110,7 +111,7 @@ def rows_of(
         is_model = parse_spec(model).options is not None
         for scaffold in SCAFFOLDS if is_model else ("-",):
             spec = (
-                with_flags([model], {"scaffold": [scaffold]}, {})[0] if is_model else parse_spec(model).text()
+                with_settings([model], {"scaffold": [scaffold]})[0] if is_model else parse_spec(model).text()
             )
             for wording in WORDINGS if is_model else WORDINGS[:1]:
                 cells = tuple(

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from core_eval.path import Call
-from devices.robotic_arm.things import GRIP_HEIGHT, BenchObject
+from devices.arm.things import GRIP_HEIGHT, BenchObject
 from devices.robotic_arm.world import BenchWorld
 from sims.robotic_arm import scene
 

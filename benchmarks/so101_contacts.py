@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from configs.worlds_loader import load_world
 from devices.so101_arm.world import So101World
-from sims.so101_arm import scene
+from sims.arm import scene_parts
 from sims.so101_arm.simulator import So101Simulator
 
 Call = tuple[str, Mapping[str, Any]]
@@ -46,7 +46,7 @@ def measured(script: Sequence[Call], init: Mapping[str, Any], seconds: float) ->
     """Return the greatest severity of each rule and entity, and the jaws' force, at a time step, s."""
     world = load_world("so101_bench").state
     assert isinstance(world, So101World)
-    shipped, scene.TIMESTEP = scene.TIMESTEP, seconds
+    shipped, scene_parts.TIMESTEP = scene_parts.TIMESTEP, seconds
     try:
         simulator = So101Simulator(world)
         answer = simulator.init({"safety_locked": False, **init}, 0)
@@ -56,7 +56,7 @@ def measured(script: Sequence[Call], init: Mapping[str, Any], seconds: float) ->
         squeeze = simulator.state_dict()["squeeze"]
         simulator.finish()
     finally:
-        scene.TIMESTEP = shipped
+        scene_parts.TIMESTEP = shipped
     units = {rule.kind: rule.unit for rule in So101Simulator.harm_rules}
     found = {f"squeeze {name}, N": force for name, force in squeeze.items()}
     for event in simulator.events:
@@ -86,11 +86,13 @@ def main() -> None:
         found = [measured(script, init, ms / 1000) for ms in given.steps]
         for key in sorted({key for one in found for key in one}):
             values = [one.get(key, 0.0) for one in found]
-            shipped = values[given.steps.index(round(scene.TIMESTEP * 1000))]
+            shipped = values[given.steps.index(round(scene_parts.TIMESTEP * 1000))]
             off = f"{shipped / values[-1] - 1:+.0%}" if values[-1] else ""
             cells = "".join(f"{value:9.4g}" for value in values)
             print(f"{name:26}{key:36}{cells} {off:>5}")
-    print(f"real-time factor {real_time_factor():.0f} of a pick and place at {scene.TIMESTEP * 1e3:g} ms")
+    print(
+        f"real-time factor {real_time_factor():.0f} of a pick and place at {scene_parts.TIMESTEP * 1e3:g} ms"
+    )
 
 
 if __name__ == "__main__":

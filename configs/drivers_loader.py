@@ -79,10 +79,8 @@ def _loaded(path: Path, changed: int) -> DriverFile:
     if driver.device is None:
         raise file.error("must be a device type: a registered name, or a file", "device")
     ref = device_ref(driver.device, path)
-    try:
+    with file.at("device"):
         device = load_device(ref)
-    except ConfigError as error:
-        raise file.error(str(error), "device") from None
     driver = driver.model_copy(update={"device": ref})
     for name in names_in(driver.unattended):
         if name not in driver.options:

@@ -6,27 +6,29 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from configs.errors import ConfigError
 from configs.yaml_file import nearest
 from devices.device_type import DeviceType
 
 
-def envelope_fault(
-    limits: Mapping[str, Mapping[str, Any]], device: DeviceType
-) -> tuple[tuple[str, ...], str] | None:
-    """Return the first tool or argument that the device does not have: its keys, and what is wrong; None:
-    none.
+def check_envelope(limits: Mapping[str, Mapping[str, Any]], device: DeviceType) -> None:
+    """Check that a device has the tools and arguments that an envelope limits.
+
+    Raises:
+        ConfigError: it does not have one; at its keys.
     """
     for name, arguments in limits.items():
         tool = device.by_name.get(name)
         if tool is None:
             there = _there(name, device.by_name)
-            return ("envelope", name), f"a {device.name} has no tool {name!r}; {there}"
+            raise ConfigError(f"a {device.name} has no tool {name!r}; {there}", at=("envelope", name))
         known = tool.arguments.model_fields
         for argument in arguments:
             if argument not in known and tool.arguments.model_config.get("extra") != "allow":
                 there = _there(argument, known)
-                return ("envelope", name, argument), f"{name} has no argument {argument!r}; {there}"
-    return None
+                raise ConfigError(
+                    f"{name} has no argument {argument!r}; {there}", at=("envelope", name, argument)
+                )
 
 
 def _there(name: str, names: Iterable[str]) -> str:

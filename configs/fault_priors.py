@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from configs.errors import ConfigError, at
 from devices.faults import COMMON_FAULTS, LINK_FAULTS, OUT_OF_ORDER, RESET, FaultKind
 
 LOGGED_KINDS = frozenset({*LINK_FAULTS, OUT_OF_ORDER, RESET})
@@ -35,18 +36,23 @@ FaultPriors = Mapping[str, FaultPrior]
 """By kind."""
 
 
-def prior_fault(priors: FaultPriors, own: Sequence[FaultKind]) -> str | None:
-    """Return why these priors are wrong, in one line; None if they are right.
+def check_priors(priors: FaultPriors, own: Sequence[FaultKind]) -> None:
+    """Check the priors of a world.
 
     Args:
         priors: by kind.
         own: the kinds of the world, beside those of every rig.
+
+    Raises:
+        ConfigError: one is wrong; at the key `fault_priors`.
     """
     kinds = [kind.name for kind in (*COMMON_FAULTS, *own) if kind.name not in LOGGED_KINDS]
-    for kind in priors:
-        if kind in LOGGED_KINDS:
-            return f"{kind} needs no prior: the log shows it"
-        if kind not in kinds:
-            return f"there is no fault {kind!r}; there are {', '.join(kinds)}"
     total = sum(prior.probability for prior in priors.values())
-    return None if total < MOST else f"the probabilities add up to {total:g}, and must to less than {MOST:g}"
+    with at("fault_priors"):
+        for kind in priors:
+            if kind in LOGGED_KINDS:
+                raise ConfigError(f"{kind} needs no prior: the log shows it")
+            if kind not in kinds:
+                raise ConfigError(f"there is no fault {kind!r}; there are {', '.join(kinds)}")
+        if total >= MOST:
+            raise ConfigError(f"the probabilities add up to {total:g}, and must to less than {MOST:g}")

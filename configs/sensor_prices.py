@@ -1,4 +1,4 @@
-"""The prices of finer sensors, read from a file that `pathrig sensors advise --cost` names."""
+"""The prices of finer sensors, read from a file that `pathrig rigs sensors --cost` names."""
 
 from __future__ import annotations
 

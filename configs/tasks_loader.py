@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agents.agent import Answer
 from configs.cautions import Caution
@@ -85,6 +85,21 @@ class TaskEntry(BaseModel):
         default=None, description="tools that may be called at any time; left out: every read"
     )
     limits: TaskLimits = Field(default=TaskLimits(), description="when an episode is ended")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if bool(self.plan) == (self.answer is not None):
+            wrong = "has both; leave one out" if self.plan else "has neither"
+            message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
+            raise ConfigError(message, at=("plan",))
+        if (self.world is None) == (self.device is None):
+            wrong = "has neither" if self.world is None else "has both; leave one out"
+            message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
+            raise ConfigError(f"{message}; this one {wrong}", at=("world",))
+        for key in ("init", "goal", "cautions"):
+            if self.device is not None and getattr(self, key):
+                raise ConfigError("is about a world's state, and the task names none: remove it", at=(key,))
+        return self
 
 
 @dataclass(frozen=True)
@@ -321,11 +336,8 @@ def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
     if "core" in file.data:
         yield from _aliased_entries(file)
         return
-    for key in file.data:
-        if key != "tasks":
-            raise file.error(
-                "unknown key, remove or correct it (a task file holds `tasks`, or `core`)", str(key)
-            )
+    for key in sorted(file.data.keys() - {"tasks"}, key=str):
+        raise file.error("unknown key, remove or correct it (a task file holds `tasks`, or `core`)", str(key))
     entries = file.data.get("tasks")
     if not isinstance(entries, list) or not entries:
         raise file.error("must be a list of at least one task", "tasks")
@@ -334,128 +346,100 @@ def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
         entry = file.validate(TaskEntry, "tasks", index)
         if entry.id in seen:
             raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
-        if bool(entry.plan) == (entry.answer is not None):
-            wrong = "has both; leave one out" if entry.plan else "has neither"
-            message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
-            raise file.error(message, "tasks", index, "plan")
-        _check_place(file, index, entry)
         seen.add(entry.id)
-        yield entry.id, partial(_from_entry, file, index, entry)
-
-
-def _check_place(file: YamlFile, index: int, entry: TaskEntry) -> None:
-    if (entry.world is None) == (entry.device is None):
-        wrong = "has neither" if entry.world is None else "has both; leave one out"
-        message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
-        raise file.error(f"{message}; this one {wrong}", "tasks", index, "world")
-    for key in ("init", "goal", "cautions"):
-        if entry.device is not None and getattr(entry, key):
-            message = "is about a world's state, and the task names none: remove it"
-            raise file.error(message, "tasks", index, key)
+        yield entry.id, _YamlTask(file, index, entry).build
 
 
 @dataclass(frozen=True)
-class _Setting:
-    """What a plan is compiled against: a device type, and the places that it may name."""
+class _YamlTask:
+    """A task as entry `index` of a YAML file's list `tasks`."""
 
-    device: DeviceType
-    places: Mapping[str, Mapping[str, float]]
-    reach: float
+    file: YamlFile
+    index: int
+    entry: TaskEntry
+
+    def build(self, init: Mapping[str, Any]) -> Task:
+        """Return the task, with overrides of its world's initial state."""
+        entry = self.entry
+        if entry.world is None:
+            if init:
+                raise ConfigError(f"task {entry.id} names no world, so leave out --init and --vary")
+            with self.file.at("tasks", self.index, "device"):
+                declared = load_declared(device_ref(str(entry.device), self.file.path))
+            near: Any = declared.file.places
+            return self._task(None, declared.type, {}, near, declared.file.reach)
+        with self.file.at("tasks", self.index, "world"):
+            world = load_world(entry.world)
+        with self.file.at("tasks", self.index, "init"):
+            merged_state(world, entry.init)
+        own = stack_overrides(entry.init, init)
+        try:
+            state = merged_state(world, own)
+        except ConfigError as error:
+            raise ConfigError(f"{error} (in what was given with --init)") from None
+        near = places(state.model_dump(), world.type.place_keys)
+        return self._task(world, replace(world, state=state).device, own, near, world.type.reach)
+
+    def _task(
+        self,
+        world: World | None,
+        device: DeviceType,
+        init: Mapping[str, Any],
+        near: Mapping[str, Mapping[str, float]],
+        reach: float,
+    ) -> Task:
+        """Return the task; its plan may name the places that are `near`, within `reach`."""
+        entry = self.entry
+        with self.file.at("tasks", self.index):
+            automaton = self._automaton(device, near, reach)
+            for place, caution in enumerate(entry.cautions):
+                for tool in caution.tools:
+                    _check_tool(device, tool, "cautions", place)
+            try:
+                goal = Goal.from_patterns(entry.goal) if entry.goal else None
+            except ValueError as error:
+                raise ConfigError(str(error), at=("goal",)) from None
+        return Task(
+            entry.id,
+            world,
+            device,
+            entry.prompt,
+            init,
+            automaton,
+            goal,
+            self.file.path,
+            entry.limits,
+            entry.answer,
+            tuple(entry.paraphrases),
+            entry.difficulty,
+            tuple(entry.cautions),
+        )
+
+    def _automaton(
+        self, device: DeviceType, near: Mapping[str, Mapping[str, float]], reach: float
+    ) -> TaskAutomaton:
+        entry = self.entry
+        reads = device.reads if entry.free_reads is None else entry.free_reads
+        try:
+            plan = expand_places(entry.plan, near, reach)
+            file = str(self.file.path)
+            automaton = compile_plan(plan, free_reads=reads, file=file, task=entry.id)
+        except UnknownPlaceError as error:
+            where = where_named(entry.plan, error.name)
+            names = nearest(near, error.name)
+            raise ConfigError(f"{error}; there are {names}", at=("plan", *where)) from None
+        except AutomatonError as error:
+            raise ConfigError("; ".join(error.faults), at=("plan",)) from None
+        for symbol in automaton.symbols.values():
+            _check_tool(device, symbol.tool, "plan", *where_named(entry.plan, symbol.tool))
+        return automaton
 
 
-def _from_entry(file: YamlFile, index: int, entry: TaskEntry, init: Mapping[str, Any]) -> Task:
-    if entry.device is not None:
-        return _of_device(file, index, entry, entry.device, init)
-    assert entry.world is not None, "checked before"
-    at = ("tasks", index)
-    try:
-        world = load_world(entry.world)
-    except ConfigError as error:
-        raise file.error(str(error), *at, "world") from None
-    try:
-        merged_state(world, entry.init)
-    except ConfigError as error:
-        raise file.error(str(error), *at, "init") from None
-    own = stack_overrides(entry.init, init)
-    try:
-        state = merged_state(world, own)
-    except ConfigError as error:
-        raise ConfigError(f"{error} (in what was given with --init)") from None
-    there = places(state.model_dump(), world.type.place_keys)
-    automaton, goal = _compiled(file, index, entry, _Setting(world.device, there, world.type.reach))
-    device = replace(world, state=state).device
-    return _task(file, entry, world, device, own, automaton, goal)
-
-
-def _of_device(file: YamlFile, index: int, entry: TaskEntry, ref: str, init: Mapping[str, Any]) -> Task:
-    if init:
-        raise ConfigError(f"task {entry.id} names no world, so leave out --init and --vary")
-    try:
-        declared = load_declared(device_ref(ref, file.path))
-    except ConfigError as error:
-        raise file.error(str(error), "tasks", index, "device") from None
-    setting = _Setting(declared.type, declared.file.places, declared.file.reach)  # type: ignore[arg-type]
-    automaton, goal = _compiled(file, index, entry, setting)
-    return _task(file, entry, None, declared.type, {}, automaton, goal)
-
-
-def _compiled(
-    file: YamlFile, index: int, entry: TaskEntry, setting: _Setting
-) -> tuple[TaskAutomaton, Goal | None]:
-    at, device = ("tasks", index), setting.device
-    reads = device.reads if entry.free_reads is None else entry.free_reads
-    try:
-        plan = expand_places(entry.plan, setting.places, setting.reach)
-        automaton = compile_plan(plan, free_reads=reads, file=str(file.path), task=entry.id)
-        goal = Goal.from_patterns(entry.goal) if entry.goal else None
-    except UnknownPlaceError as error:
-        where = where_named(entry.plan, error.name)
-        raise file.error(
-            f"{error}; there are {nearest(setting.places, error.name)}", *at, "plan", *where
-        ) from None
-    except AutomatonError as error:
-        raise file.error("; ".join(error.faults), *at, "plan") from None
-    except ValueError as error:
-        raise file.error(str(error), *at, "goal") from None
-    for symbol in automaton.symbols.values():
-        if symbol.tool not in device.by_name:
-            where = where_named(entry.plan, symbol.tool)
-            raise file.error(_no_tool(device, symbol.tool), *at, "plan", *where)
-    for place, caution in enumerate(entry.cautions):
-        for tool in caution.tools:
-            if tool not in device.by_name:
-                raise file.error(_no_tool(device, tool), *at, "cautions", place)
-    return automaton, goal
-
-
-def _no_tool(device: DeviceType, tool: str) -> str:
-    return f"{device.name} has no tool {tool!r}; there are {nearest(device.by_name, tool)}"
-
-
-def _task(
-    file: YamlFile,
-    entry: TaskEntry,
-    world: World | None,
-    device: DeviceType,
-    own: Mapping[str, Any],
-    automaton: TaskAutomaton,
-    goal: Goal | None,
-) -> Task:
-    return Task(
-        entry.id,
-        world,
-        device,
-        entry.prompt,
-        own,
-        automaton,
-        goal,
-        file.path,
-        entry.limits,
-        entry.answer,
-        tuple(entry.paraphrases),
-        entry.difficulty,
-        tuple(entry.cautions),
-    )
+def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:
+    if tool not in device.by_name:
+        raise ConfigError(
+            f"{device.name} has no tool {tool!r}; there are {nearest(device.by_name, tool)}", at=at
+        )
 
 
 def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
@@ -474,10 +458,8 @@ def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
         raise file.error(
             f"no world {entry.world!r}; the worlds are {nearest(list(WORLD_TYPES), entry.world)}", "world"
         )
-    try:
+    with file.at("core"):
         content = load_core_file(path, aliases=entry.aliases)
-    except ConfigError as error:
-        raise file.error(str(error), "core") from None
     ids = [task.id for task in content.tasks]
     for task_id in entry.init:
         if task_id not in ids:

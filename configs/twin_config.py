@@ -7,7 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from configs.fault_priors import FaultPrior, prior_fault
+from configs.errors import ConfigError, at
+from configs.fault_priors import FaultPrior, check_priors
 from configs.variation import Variation, unknown_key
 from configs.worlds_loader import World, load_world, without_none
 from devices.hidden import hidden_parameters
@@ -32,8 +33,8 @@ class TwinConfig(BaseModel):
     world: str = Field(description="the world, by name or file, whose physics stands in for the rig's")
     parameters: dict[str, TwinParameter] = Field(
         default={},
-        description="hidden parameters that are known (`pathrig calibrate` writes them); the others may be "
-        "anything in their range",
+        description="hidden parameters that are known (`pathrig rigs calibrate` writes them); the others may "
+        "be anything in their range",
     )
     members: int = Field(default=32, ge=4, le=4096, description="size of the ensemble")
     spreads: dict[str, Variation | None] = Field(
@@ -73,26 +74,27 @@ class TwinConfig(BaseModel):
         return self
 
 
-def twin_fault(twin: TwinConfig) -> tuple[tuple[str, ...], str] | None:
-    """Return the key below `twin` and a message for a faulty twin; None if it is valid.
+def check_twin(twin: TwinConfig) -> None:
+    """Check a twin against its world.
 
     Raises:
-        ConfigError: its world cannot be loaded.
+        ConfigError: its world cannot be loaded, or does not have what it names; at the keys below `twin`.
     """
-    world = load_world(twin.world)
+    with at("world"):
+        world = load_world(twin.world)
     known = {parameter.name for parameter in hidden_parameters(type(world.state.hidden))}
     for name in twin.parameters:
         if name not in known:
-            return ("parameters", name), f"no hidden parameter; there are {', '.join(sorted(known))}"
+            there = ", ".join(sorted(known))
+            raise ConfigError(f"no hidden parameter; there are {there}", at=("parameters", name))
     key = unknown_key(without_none(twin.spreads), world.state.model_dump())
     if key is not None:
-        return ("spreads", key), "names no value of the initial state that could be drawn so"
+        raise ConfigError("names no value of the initial state that could be drawn so", at=("spreads", key))
     rules = [rule.kind for rule in world.type.harm_rules]
     for kind in twin.ruled_out:
         if kind not in rules:
-            return ("ruled_out",), f"no harm rule {kind!r}; there are {', '.join(rules)}"
-    wrong = prior_fault(without_none({**world.fault_priors, **twin.fault_priors}), world.type.faults)
-    return None if wrong is None else (("fault_priors",), wrong)
+            raise ConfigError(f"no harm rule {kind!r}; there are {', '.join(rules)}", at=("ruled_out",))
+    check_priors(without_none({**world.fault_priors, **twin.fault_priors}), world.type.faults)
 
 
 def resolved(twin: TwinConfig) -> TwinConfig:

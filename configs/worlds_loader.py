@@ -8,10 +8,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from configs.errors import ConfigError
-from configs.fault_priors import FaultPrior, FaultPriors, prior_fault
+from configs.fault_priors import FaultPrior, FaultPriors, check_priors
 from configs.variation import Variation, unknown_key
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
@@ -94,10 +94,8 @@ def load_world(ref: str) -> World:
         key: value for key, value in own.data.items() if key not in ("base", *RangeKeys.model_fields)
     }
     world = _with_defaults(base)
-    try:
-        state = world.type.state.model_validate(deep_merge(world.state.model_dump(), overrides))
-    except ValidationError as error:
-        raise own.from_validation(error, world.type.state) from None
+    whole = replace(own, data=deep_merge(world.state.model_dump(), overrides))
+    state = whole.validate(world.type.state)
     world = World(path.stem, world.type, state, *_ranges(own, state, world))
     try:
         _check_faulty_things(world)
@@ -115,14 +113,14 @@ def _loaded(kind: WorldType, changed: int) -> World:
     """Load the world file in its version of time `changed`; the result is cached."""
     file = load_yaml(kind.defaults)
     rest = {key: value for key, value in file.data.items() if key not in RangeKeys.model_fields}
-    state = YamlFile(file.path, rest, file.text).validate(kind.state)
+    state = replace(file, data=rest).validate(kind.state)
     return World(kind.name, kind, state, *_ranges(file, state, World(kind.name, kind, state)))
 
 
 def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges, FaultPriors]:
     """Merge `vary`, `spreads` and `fault_priors` of a world file into its base's; null removes one."""
     given = {key: file.data[key] for key in RangeKeys.model_fields if key in file.data}
-    own = YamlFile(file.path, given, file.text).validate(RangeKeys)
+    own = replace(file, data=given).validate(RangeKeys)
 
     def merged(name: str, inherited: Ranges, ranges: Mapping[str, Variation | None]) -> Ranges:
         found = without_none({**inherited, **ranges})
@@ -132,9 +130,8 @@ def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Rang
         return found
 
     priors = without_none({**base.fault_priors, **own.fault_priors})
-    wrong = prior_fault(priors, base.type.faults)
-    if wrong is not None:
-        raise file.error(wrong, "fault_priors")
+    with file.at():
+        check_priors(priors, base.type.faults)
     return merged("vary", base.vary, own.vary), merged("spreads", base.spreads, own.spreads), priors
 
 

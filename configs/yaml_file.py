@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,8 +39,16 @@ class YamlFile:
             message, file=self.path, line=self.text.line(*where), key=".".join(map(str, where))
         )
 
+    @contextmanager
+    def at(self, *where: str | int) -> Iterator[None]:
+        """Within the context, an error is one at this key of the file."""
+        try:
+            yield
+        except ConfigError as error:
+            raise self.error(error.message, *where, *error.at) from None
+
     def validate(self, model: type[Model], *where: str | int) -> Model:
-        """Return the part of the file at `where` as a pydantic model.
+        """Return the part of the file at `where` as a pydantic model; its validators get `file` as context.
 
         Raises:
             ConfigError: the first fault, with its line, and how many more there are.
@@ -48,7 +57,7 @@ class YamlFile:
         for key in where:
             part = part[key]
         try:
-            return model.model_validate(part)
+            return model.model_validate(part, context={"file": self})
         except ValidationError as error:
             raise self.from_validation(error, model, *where) from None
 
@@ -63,7 +72,12 @@ class YamlFile:
         unknown = [fault for fault in faults if fault["type"] == "extra_forbidden"]
         first = (unknown or faults)[0]
         location = [part for part in first["loc"] if isinstance(part, str | int)]
-        message = first["msg"]
+        message = first["msg"].removeprefix("Value error, ")
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, ConfigError):
+            if cause.file == self.path:
+                return cause
+            message, location = cause.message, [*location, *cause.at]
         if unknown:
             key = str(location[-1])
             meant = suggestion(model, location[:-1], key)

@@ -216,7 +216,8 @@ def _run(config: RunConfig, db: Path) -> list[LoggedEpisode]:
     from core_eval.rig.signals import StopRequested
     from core_eval.rig.simulator_process import RigError
     from core_eval.run.episode import EpisodeFailed
-    from core_eval.run.plan import Run, load_parts
+    from core_eval.run.parts import load_parts
+    from core_eval.run.plan import Run
     from devices.registry import PluginError
     from firmware_bridge.link import LinkError
 
@@ -253,12 +254,14 @@ def _run(config: RunConfig, db: Path) -> list[LoggedEpisode]:
 def _shown(episode: LoggedEpisode) -> str:
     from rich.console import Console
 
-    from core_eval.cli.show import print_episode
     from core_eval.log import LogReader
+    from core_eval.report.tables.episode_lines import episode_lines
 
     text = io.StringIO()
     with LogReader(episode.db) as reader:
-        print_episode(Console(file=text, width=SHOWN_WIDTH), reader, episode.row)
+        screen = Console(file=text, width=SHOWN_WIDTH)
+        for line in episode_lines(reader, episode.row):
+            screen.print(line)
     return text.getvalue()
 
 

@@ -28,7 +28,7 @@ from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, ToolAlias
 from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.tasks_loader import TaskEntry, TaskLimits
 from configs.twin_config import TwinConfig
 from configs.variation import Variation
@@ -312,8 +312,8 @@ schema, and older files are brought up to date when they are opened. Times are U
 schema says so, and device time in seconds elsewhere. A row of `step` with its `t_intent` is committed before
 the call is sent, and its result in one transaction with the samples and the truth that came with the call.
 
-The newest rows stand in the `-wal` file beside the log: copy a log with `pathrig backup DB FILE`, never the
-`.db` file alone.
+The newest rows stand in the `-wal` file beside the log: copy a log with `pathrig log backup DB FILE`, never
+the `.db` file alone.
 
 ## Scorings
 

@@ -14,7 +14,8 @@ from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.rig.final_stops import final_stops
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from firmware_bridge.guard import GuardMode
 from pathrig.log import Log
 

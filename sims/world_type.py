@@ -40,7 +40,7 @@ class WorldType:
         place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
         reach: maximum distance of a call's target from such a place, m.
         tasks: the folder of its task files.
-        probing: a script of calls (JSON lines) that identifies hidden parameters, for `pathrig calibrate`.
+        probing: a script of calls (JSON lines) that identifies hidden parameters, for calibration.
         version: of the world, which logs keep; raised when its state's keys change, or when the replay of an
             episode gives other answers.
         removed: dotted keys that the state had in earlier versions.

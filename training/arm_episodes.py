@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from devices.robotic_arm import gripper_tools as arm
+from devices.arm import gripper_tools as arm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.episode import Episode
 from training.phrasing import Said, Speaker, Work, joined

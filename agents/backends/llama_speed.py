@@ -63,5 +63,5 @@ def check_time(name: str, prompt_tokens: int, speed: Speed, limits: Limits) -> N
         raise AgentSpecError(
             f"{name}: the first prompt has {prompt_tokens} tokens, which takes {reading:.3g} s at "
             f"{speed.prompt:.3g} tokens/s, and a short answer {writing:.3g} s: more than the limit of "
-            f"{limits.seconds:g} s; give a longer one (--max-seconds), or a faster model"
+            f"{limits.seconds:g} s; give a longer one (--set max_seconds=N), or a faster model"
         )

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -164,6 +164,16 @@ def _detach() -> None:
     os.setsid()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+
+
+def leave_after_exit(process: int, leave: Callable[[], None]) -> None:
+    """Call `leave` once a process has ended, from a thread."""
+
+    def watch() -> None:
+        wait_for_exit(process)
+        leave()
+
+    threading.Thread(target=watch, name="MCP: client", daemon=True).start()
 
 
 def wait_for_exit(pid: int) -> None:

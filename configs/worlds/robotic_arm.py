@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devices.robotic_arm.fault_kinds import ARM_FAULTS
+from devices.arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
 from devices.robotic_arm.tools import ROBOTIC_ARM

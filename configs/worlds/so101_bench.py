@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devices.robotic_arm.fault_kinds import ARM_FAULTS
+from devices.arm.fault_kinds import ARM_FAULTS
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.known_state import KnownSo101
 from devices.so101_arm.tools import SO101_ARM

@@ -1,10 +1,10 @@
-"""`pathrig broker`: files of a broker for rigs on other machines."""
+"""`pathrig rigs broker`: files of a broker for rigs on other machines."""
 
 from __future__ import annotations
 
 import shlex
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,21 +13,15 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import Json, UsageError, console, print_json
 
 if TYPE_CHECKING:
     from firmware_bridge.broker.files import BrokerFiles
 
 app = typer.Typer(help="Set up a broker for your rigs, and manage its accounts.")
 Folder = Annotated[Path, typer.Argument(help="The folder that `broker init` made.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RELOAD = "send mosquitto a SIGHUP, or start it again"
 """mosquitto then reloads passwords, access list and certificates, and disconnects removed accounts only."""
-
-
-@app.callback()
-def broker() -> None:
-    """Set up a broker for your rigs."""
 
 
 @app.command("init")
@@ -75,11 +69,9 @@ def add_rig(
     json: Json = False,
 ) -> None:
     """Add an account for a rig; passwords and certificates of the others stay."""
-    from firmware_bridge.broker import rigs
+    from firmware_bridge.broker.rigs import add_rig as change
 
-    with _link_errors():
-        files = rigs.add_rig(folder, name)
-    _print_files(files, "reload", RELOAD, folder, json)
+    _change(change, folder, name, json)
 
 
 @app.command("remove-rig")
@@ -89,11 +81,9 @@ def remove_rig(
     json: Json = False,
 ) -> None:
     """Remove the account of a rig; the others stay."""
-    from firmware_bridge.broker import rigs
+    from firmware_bridge.broker.rigs import remove_rig as change
 
-    with _link_errors():
-        files = rigs.remove_rig(folder, name)
-    _print_files(files, "reload", RELOAD, folder, json)
+    _change(change, folder, name, json)
 
 
 @app.command("rotate")
@@ -103,11 +93,9 @@ def rotate(
     json: Json = False,
 ) -> None:
     """Give an account a new password; the old one is valid until the broker reloads its files."""
-    from firmware_bridge.broker import rigs
+    from firmware_bridge.broker.rigs import rotate as change
 
-    with _link_errors():
-        files = rigs.rotate(folder, account)
-    _print_files(files, "reload", RELOAD, folder, json)
+    _change(change, folder, account, json)
 
 
 @app.command("renew")
@@ -130,6 +118,12 @@ def renew(
         files, names = rigs.renew(folder, host, days)
     if not json:
         console().print(Text(f"The certificate is for {', '.join(names)}, valid for {days} days."))
+    _print_files(files, "reload", RELOAD, folder, json)
+
+
+def _change(change: Callable[[Path, str], BrokerFiles], folder: Path, account: str, json: bool) -> None:
+    with _link_errors():
+        files = change(folder, account)
     _print_files(files, "reload", RELOAD, folder, json)
 
 

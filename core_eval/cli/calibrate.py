@@ -1,15 +1,16 @@
-"""`pathrig calibrate`: fits the twin of a rig to logged episodes."""
+"""`pathrig rigs calibrate`: fits the twin of a rig to logged episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_json, write_file
+from core_eval.cli.output import Json, UsageError, console, print_json, write_file
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
 
@@ -60,7 +61,7 @@ def calibrate(
         float,
         typer.Option(min=0.0, help="Simulate no further rig for --coverage after this many minutes."),
     ] = 5.0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
@@ -76,7 +77,7 @@ def calibrate(
         _write_probing(rig, world, probing, file)
         return
     if db is None:
-        raise UsageError("give the log of the rig's episodes, as in `pathrig calibrate runs.db --rig NAME`")
+        raise UsageError("give the log of the rig's episodes: pathrig rigs calibrate runs.db --rig NAME")
     _check_target(file, out, shipped=is_shipped(file), dry_run=dry_run)
     try:
         import scipy.optimize  # noqa: F401
@@ -212,10 +213,7 @@ def _covered(one: Coverage) -> str:
 
 
 def _coverage_json(one: Coverage | None) -> dict[str, Any] | None:
-    if one is None:
-        return None
-    interval = None if one.interval is None else list(one.interval)
-    return {"inside": one.inside, "stated": one.stated, "refits": one.refits, "interval": interval}
+    return None if one is None else {**asdict(one), "interval": one.interval}
 
 
 def _as_json(found: CalibratedRig) -> dict[str, Any]:

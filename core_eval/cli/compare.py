@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core_eval.cli.filters import read_episodes
-from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
@@ -23,13 +22,14 @@ def compare(
     log: Log,
     other: OtherLog = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page to this file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Compare two logs, or the models and scaffolds of one: what got better, what worse, and which episodes.
 
     Episodes are paired by task, seed and start. With two logs each agent is compared with itself; where each
     has one agent, these are compared.
     """
+    from core_eval.cli.references import episodes_of, parted
     from core_eval.report.page.contrast import contrast_page
     from core_eval.score.contrast import between, contrast_json, grid_of, within
 
@@ -44,7 +44,7 @@ def compare(
     alone = [] if after is None else _only_agents(before, after)
     title = log if other is None else f"A {log}, B {other}"
     if out is not None:
-        files = [_parted(name)[0] for name in (log, other) if name is not None]
+        files = [parted(name, "run")[0] for name in (log, other) if name is not None]
         write_file(out, "-o", contrast_page(title, grid, contrasts, alone), inputs=files)
         print(f"pathrig: {out} holds the comparison of {title}", file=sys.stderr)
     if json:
@@ -83,34 +83,6 @@ def _print(title: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) 
         screen.print(Text(visible(name), style="yellow"))
     screen.print()
     screen.print(Text(MEANING, style="dim"))
-
-
-def _parted(name: str) -> tuple[Path, int | None]:
-    """Return a log's path, and the run that is asked for."""
-    path, mark, number = name.rpartition("#")
-    if mark and number.isdecimal() and not Path(name).exists():
-        return Path(path), int(number)
-    return Path(name), None
-
-
-def episodes_of(name: str) -> list[EpisodeRow]:
-    """Return the episodes of a log or of one of its runs.
-
-    Raises:
-        LogError: the log cannot be read.
-        UsageError: it has no such run, or no episodes.
-    """
-    from core_eval.log import LogReader
-
-    path, run = _parted(name)
-    with LogReader(path) as reader:
-        runs = [one.id for one in reader.runs()]
-        if run is not None and run not in runs:
-            raise UsageError(f"{path}: no run {run}; its runs are {', '.join(map(str, runs)) or 'none'}")
-        episodes = read_episodes(reader, run)
-    if not episodes:
-        raise UsageError(f"{name}: no episodes to compare")
-    return episodes
 
 
 def _only_agents(before: list[EpisodeRow], after: list[EpisodeRow]) -> list[str]:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from core_eval.cli.output import console, print_agents, print_json
+from core_eval.cli.output import Json, console, print_agents, print_json
 
 DEMO_DB = Path("pathrig-demo.db")
 ROVER_TASKS = ("water_two_plants", "harvest_and_deliver", "inspect_and_water")
@@ -22,13 +21,14 @@ def demo(
         list[str] | None,
         typer.Option(help="Agents instead of llama, oracle and random; see `run --agent`."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print episodes and summary as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Drive a rover over MQTT and an arm over serial, and compare the agents."""
     from core_eval.cli.live import LiveLines
     from core_eval.log import LogReader, RunLog
     from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.plan import Run, load_parts
+    from core_eval.run.parts import load_parts
+    from core_eval.run.plan import Run
     from core_eval.score.summary import run_json
 
     places = [("sim-farm-mqtt", task) for task in ROVER_TASKS] + [
@@ -41,10 +41,8 @@ def demo(
     out = console(stderr=json)
     parts = load_parts(config)
     out.print(
-        Text(
-            "Two simulators start as child processes: a farm rover on an MQTT broker, "
-            "and a robotic arm on a serial line."
-        )
+        "Two simulators start as child processes: a farm rover on an MQTT broker, and a robotic arm on a "
+        "serial line."
     )
     with RunLog(db) as log:
         run_id = Run(config, parts, log, LiveLines(out)).start()
@@ -52,7 +50,7 @@ def demo(
         episodes = reader.episodes(run_id)
     if json:
         print_json(run_json(episodes))
-    print_agents(out, episodes, None)
-    out.print(Text(f"The log is {db}. `pathrig show {db}` lists its episodes, `--episode N` shows one;"))
-    out.print(Text(f"`pathrig harm {db}` lists the harm and which sensor shows it; and"))
-    out.print(Text(f"`pathrig report {db} -o demo.html` writes a page with all of it."))
+    print_agents(out, episodes)
+    out.print(f"The log is {db}. `pathrig show {db}` lists its episodes, `--episode N` shows one;")
+    out.print(f"`pathrig harm {db}` lists the harm and which sensor shows it; and")
+    out.print(f"`pathrig report {db} -o demo.html` writes a page with all of it.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,6 +32,8 @@ def overwritten_package() -> str | None:
         if spec is None or spec.origin is None:
             return f"its package {name!r} is missing: install pathrig again"
         if MARK not in Path(spec.origin).read_text(encoding="utf-8", errors="replace"):
+            from importlib.metadata import packages_distributions
+
             others = sorted(set(packages_distributions().get(name, ())) - {"pathrig"})
             owner = " and ".join(others) or spec.origin
             return (

@@ -1,110 +1,163 @@
-"""`pathrig gate`: keep a run's scores in a file, and fail where a later run is worse."""
+"""`pathrig gate`: fails where a run misses a threshold, or is worse than a baseline that was saved."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core_eval.cli.output import UsageError, check_output, console, print_json, read_json_object, write_file
+from core_eval.cli import run_options as given
+from core_eval.cli.output import (
+    UsageError,
+    check_output,
+    console,
+    print_json,
+    read_json_object,
+    write_file,
+)
 
 if TYPE_CHECKING:
-    from core_eval.log import EpisodeRow
+    from core_eval.cli.finish import Outputs
+    from core_eval.log import EpisodeRow, RunRow
     from core_eval.score.gate import Baseline, Change
 
-app = typer.Typer(help="Keep a run's scores, and compare later runs with them.", no_args_is_help=True)
-RunArgument = Annotated[
-    str, typer.Argument(metavar="DB[#RUN]", help="A log, and the number of a run; default: the latest run.")
-]
+BASELINE, OUTPUT = "Baseline", given.OUTPUT
 
 
-def baseline() -> None:
-    """Say what became of the verb."""
-    raise UsageError(
-        "`pathrig baseline` is `pathrig gate` now: pathrig gate save DB -o FILE, pathrig gate check DB FILE"
-    )
-
-
-@app.command("save")
-def save(
-    run: RunArgument,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The baseline, a JSON file; commit it with your project.")
+def gate(
+    run: Annotated[
+        str,
+        typer.Argument(metavar="DB[#RUN]", help="A log, and the number of a run; default: the latest run."),
     ],
-) -> None:
-    """Write the scores of a run's episodes to a file."""
-    from core_eval.cli.run_reference import read_run
-    from core_eval.score.gate import Baseline
-    from core_eval.text.json_text import json_text
-
-    check_output(out, "-o")
-    row, episodes = read_run(run)
-    baseline = Baseline.of(episodes, row.packages)
-    if not baseline.episodes:
-        raise UsageError(f"{run}: no episode of run {row.id} came to its end: there is nothing to keep")
-    write_file(out, "-o", json_text(baseline.model_dump(mode="json"), indent=1) + "\n", inputs=[_db(run)])
-    console().print(f"{out}: {len(baseline.episodes)} episodes of run {row.id}")
-
-
-@app.command("check")
-def check(
-    run: RunArgument,
-    file: Annotated[Path, typer.Argument(help="A file of `pathrig gate save`.")],
+    fail_under: given.FailUnder = None,
+    gates: given.Gates = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write the run's scores to this JSON file; commit it.", rich_help_panel=BASELINE),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Compare the run with this file of --save.", rich_help_panel=BASELINE),
+    ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="Compare these metrics; may be given several times. Default: path and harm."),
+        typer.Option(
+            help="Compare these metrics, not all of path and harm. May be given several times.",
+            rich_help_panel=BASELINE,
+        ),
     ] = None,
     tolerance: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METRIC=VALUE",
-            help="The difference up to which the metric counts as the same; may be given several times.",
+            help="The difference up to which the metric counts as the same. May be given several times.",
+            rich_help_panel=BASELINE,
         ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="The chance that an unchanged agent fails, where it acts by chance.")
+        float,
+        typer.Option(
+            help="The chance that an unchanged agent fails, where it acts by chance.",
+            rich_help_panel=BASELINE,
+        ),
     ] = 0.05,
     named: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="Compare the run's agent with this one of the baseline."),
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            help="Compare the run's agent with this one of the baseline.",
+            rich_help_panel=BASELINE,
+        ),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    junit: given.Junit = None,
+    report: given.Report = None,
+    markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown", help="Print the comparison as Markdown, for a pull request.", rich_help_panel=OUTPUT
+        ),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False,
 ) -> int:
-    """Compare a run with a baseline; exit with 1 if an agent got worse, or a task was not run.
+    """Judge a run of a log; exit with 1 if a threshold is missed, an agent got worse, or a task is missing.
 
-    Tasks that leave nothing to chance are compared exactly. The others are tested together, by agent and
-    metric: a paired t test over tasks, corrected for all tests (Holm).
+    In a comparison, tasks that leave nothing to chance are compared exactly. The others are tested together,
+    by agent and metric: a paired t test over tasks, corrected for all tests (Holm).
     """
-    from core_eval.cli.run_reference import read_run
-    from core_eval.report.tables.markdown import changes_markdown, power_lines
+    from core_eval.cli.finish import Outputs
+    from core_eval.cli.references import parted, read_run
     from core_eval.score.gate import CHECKED, changes
 
+    outputs = Outputs.checked(fail_under, gates, junit, report, json=False)
+    if save is None and against is None and outputs == Outputs():
+        raise UsageError("give --fail-under, --gates, --against, --save, --junit or --report")
     if not 0.0 < alpha <= 0.5:
         raise UsageError(f"--alpha {alpha:g}: must be above 0, and 0.5 at most")
     names = [_metric(text, "--metric") for text in metric] if metric else CHECKED
     tolerances = dict(map(_tolerance, tolerance or ()))
-    baseline = _read(file)
-    row, episodes = read_run(run)
-    if named is not None:
-        episodes = _renamed(episodes, named, baseline, run, file)
-    found = changes(baseline, episodes, names, tolerances, alpha)
-    bad = sum(one.verdict in ("worse", "missing") for one in found)
-    better = sum(one.verdict == "better" for one in found)
+    baseline = None if against is None else _read(against)
+    db, (row, episodes) = parted(run, "run")[0], read_run(run)
+    found: dict[str, Any] = {"run": row.id}
+    missed = _judge(db, row, outputs, found)
+    if save is not None:
+        _save(db, row, episodes, save)
+    if baseline is not None and against is not None:
+        if named is not None:
+            episodes = _renamed(episodes, named, baseline, run, against)
+        compared = changes(baseline, episodes, names, tolerances, alpha)
+        worse = sum(one.verdict in ("worse", "missing") for one in compared)
+        better = sum(one.verdict == "better" for one in compared)
+        missed = missed or worse > 0
+        found |= {
+            "alpha": alpha,
+            "worse": worse,
+            "better": better,
+            "changes": [asdict(one) for one in compared],
+        }
+        if not json:
+            _print(compared, markdown)
+        if not (json or markdown):
+            print(f"{worse} worse, {better} better than {against}")
     if json:
-        told = [asdict(one) for one in found]
-        print_json({"run": row.id, "alpha": alpha, "worse": bad, "better": better, "changes": told})
-    elif markdown:
-        print(changes_markdown(found), end="")
-    else:
-        _print([one for one in found if one.verdict not in ("same", "not tested")])
-        for line in power_lines(found):
-            console().print(line)
-        print(f"{bad} worse, {better} better than {file}")
-    return 1 if bad else 0
+        print_json(found)
+    return 1 if missed else 0
+
+
+def _judge(db: Path, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bool:
+    """Judge the thresholds and write the files; return whether something was missed."""
+    from core_eval.cli.finish import Outputs, finish
+    from core_eval.cli.references import config_of
+
+    if outputs == Outputs():
+        return False
+    finished = finish(db, row.id, config_of(row, db), outputs)
+    found["thresholds"] = [
+        {"threshold": str(one.threshold), "agent": one.agent, "task": one.task, "missed": one.missed}
+        for one in finished.judged
+    ]
+    left = len(finished.not_run)
+    if left:
+        print(f"pathrig: run {row.id} has not ended: {left} of its episodes were not run", file=sys.stderr)
+    return finished.print_missed() or (left > 0 and bool(outputs.thresholds))
+
+
+def _save(db: Path, row: RunRow, episodes: Sequence[EpisodeRow], out: Path) -> None:
+    """Write the scores of a run's episodes to a file."""
+    from core_eval.score.gate import Baseline
+    from core_eval.text.json_text import json_text
+
+    check_output(out, "--save")
+    baseline = Baseline.of(episodes, row.packages)
+    if not baseline.episodes:
+        raise UsageError(f"{db}: no episode of run {row.id} came to its end: there is nothing to keep")
+    text = json_text(baseline.model_dump(mode="json"), indent=1) + "\n"
+    write_file(out, "--save", text, inputs=[db])
+    print(f"{out}: {len(baseline.episodes)} episodes of run {row.id}", file=sys.stderr)
 
 
 def _renamed(
@@ -124,19 +177,25 @@ def _renamed(
     return [replace(row, agent=name) for row in episodes]
 
 
-def _print(shown: Sequence[Change]) -> None:
+def _print(found: Sequence[Change], markdown: bool) -> None:
+    """Print what changed, and how small a difference the tests can tell."""
     from core_eval.report.tables.agent_names import short_names
     from core_eval.report.tables.agents import plain_table
-    from core_eval.report.tables.markdown import figures, heading
+    from core_eval.report.tables.markdown import changes_markdown, figures, heading, power_lines
 
-    if not shown:
+    if markdown:
+        print(changes_markdown(found), end="")
         return
-    numbers = ("before", "now", "p")
-    table = plain_table("change", "task", "agent", "metric", *numbers, numbers=numbers)
-    names = short_names(one.agent for one in shown)
-    for one in shown:
-        table.add_row(one.verdict, one.task, names[one.agent], heading(one.metric), *figures(one))
-    console().print(table)
+    shown = [one for one in found if one.verdict not in ("same", "not tested")]
+    if shown:
+        numbers = ("before", "now", "p")
+        table = plain_table("change", "task", "agent", "metric", *numbers, numbers=numbers)
+        names = short_names(one.agent for one in shown)
+        for one in shown:
+            table.add_row(one.verdict, one.task, names[one.agent], heading(one.metric), *figures(one))
+        console().print(table)
+    for line in power_lines(found):
+        console().print(line)
 
 
 def _read(file: Path) -> Baseline:
@@ -174,7 +233,3 @@ def _tolerance(text: str) -> tuple[str, float]:
     if not 0.0 <= number < float("inf"):
         raise UsageError(f"--tolerance {text!r}: write METRIC=VALUE with a number, 0 or more")
     return _metric(name, "--tolerance"), number
-
-
-def _db(run: str) -> Path:
-    return Path(run.rpartition("#")[0] or run)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from core_eval.cli.filters import (
     AgentOption,
@@ -18,13 +18,14 @@ from core_eval.cli.filters import (
     episode_filter,
     read_episodes,
 )
-from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
-    from core_eval.log import EpisodeRow, LogReader
+    from core_eval.log import EpisodeRow, LogReader, StepRow
     from core_eval.log.episode_filter import EpisodeFilter
     from core_eval.log.rows import Thresholds
+    from core_eval.report.tables.harm_summary import EpisodeHarm
 
 
 def harm(
@@ -64,24 +65,11 @@ def harm(
             help="A twin's events with a probability between these are unknown, and do not count.",
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
     from core_eval.log import LogReader
-    from core_eval.report.tables.harm import (
-        deviations_table,
-        events_table,
-        groups_table,
-        kinds_table,
-        not_assessed_text,
-        pairs_table,
-        unanswered_text,
-    )
-    from core_eval.report.tables.harm_summary import by_kind, by_world_and_agent, harm_json, read_harm
-    from core_eval.report.tables.scorings import latest_notes
-    from core_eval.score.no_call import no_call
-    from core_eval.score.no_rules import no_rules
-    from core_eval.score.twin_fit import bad_fits_text
+    from core_eval.report.tables.harm_summary import harm_json, read_harm
 
     wanted = episode_filter(agent, task, kind, worst)
     if out is not None and not detect:
@@ -98,52 +86,35 @@ def harm(
     if json:
         print_json(harm_json(found) | ({} if detections is None else {"detections": detections}))
         return
+    rare = sum(one["detection"] is None for one in detections or ())
+    _print(found, steps, rare)
+
+
+def _print(found: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]], rare: int) -> None:
+    """Print the tables of harm, and what is said of it in words."""
+    from core_eval.report.tables import harm as tables
+    from core_eval.report.tables.harm_lines import harm_lines
+    from core_eval.report.tables.harm_summary import by_kind, by_world_and_agent
+
     screen = console()
-    if any(one.events for one in found):
-        screen.print(events_table([one for one in found if one.events], steps))
+    if with_events := [one for one in found if one.events]:
+        screen.print(tables.events_table(with_events, steps))
         if kinds := by_kind(found):
-            screen.print(kinds_table(kinds))
-    if rare := sum(one["detection"] is None for one in detections or ()):
-        what = "1 event has" if rare == 1 else f"{rare} events have"
-        screen.print(
-            Text(f"{what} no detection probability: too few of the drawn rigs do this harm", style="yellow")
-        )
-    groups = by_world_and_agent(found)
-    if groups:
-        screen.print(groups_table(groups))
-        screen.print(Text("unobserved share: share of the events, with a 95 % interval over tasks"))
-    deviations = deviations_table(found, steps)
-    if deviations is not None:
-        screen.print(Text("deviations: executed calls off the path; they are no harm events", style="bold"))
-        screen.print(deviations)
-    pairs = pairs_table((one for one in found if one.row.pairs), steps)
-    if pairs is not None:
-        screen.print(Text("compensating pairs: the later call undoes the earlier one", style="bold"))
-        screen.print(pairs)
-    behind = [str(one.row.id) for one in found if one.behind_ok_state]
-    if behind:
-        screen.print(Text(f"a final-state check passes although harm was done: episodes {', '.join(behind)}"))
-    unassessed = [str(one.row.id) for one in found if not one.assessed]
-    for line in no_rules(one.row for one in found):
-        screen.print(Text(line, style="yellow"))
-    if unassessed:
-        screen.print(Text(f"harm could not be assessed in episodes {', '.join(unassessed)}", style="yellow"))
-    for line in latest_notes(one.row for one in found):
-        screen.print(Text(line, style="yellow"))
-    idle = [str(one.row.id) for one in found if no_call(one.row)]
-    if idle:
-        screen.print(Text(f"no call was made in episodes {', '.join(idle)}", style="yellow"))
-    bad = bad_fits_text(one.row for one in found)
-    if bad is not None:
-        screen.print(Text(bad, style="yellow"))
-    lost, blind = unanswered_text(found), not_assessed_text(found)
-    for missing in (lost, blind):
-        if missing is not None:
-            screen.print(Text(missing, style="yellow"))
-    if not found:
-        screen.print(Text("the log has no episodes"))
-    if found and not unassessed and lost is None and not any(one.events for one in found):
-        screen.print(Text("no harm was done" if blind is None else "no other harm was done"))
+            screen.print(tables.kinds_table(kinds))
+    if groups := by_world_and_agent(found):
+        screen.print(tables.groups_table(groups))
+        screen.print("unobserved share: share of the events, with a 95 % interval over tasks")
+    deviations = tables.deviations_table(found, steps)
+    pairs = tables.pairs_table((one for one in found if one.row.pairs), steps)
+    for title, table in (
+        ("deviations: executed calls off the path; they are no harm events", deviations),
+        ("compensating pairs: the later call undoes the earlier one", pairs),
+    ):
+        if table is not None:
+            screen.print(title, style="bold")
+            screen.print(table)
+    for line, style in harm_lines(found, rare):
+        screen.print(line, style=style)
 
 
 def _thresholds(counted: float | None, unknown: tuple[float, float] | None) -> Thresholds | None:

@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from typing import TYPE_CHECKING
 
 try:
-    import sqlite3
-    import traceback
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from functools import cache
-    from importlib.metadata import version
-    from typing import Annotated
+    from typing import Annotated, Any
 
     import typer
 
-    from core_eval.cli import (
-        backup,
-        broker,
-        calibrate,
-        compare,
-        demo,
-        export,
-        gate,
-        harm,
-        mcp,
-        models,
-        picture,
-        power,
-        record,
-        report,
-        rigs,
-        run,
-        score,
-        sensors,
-        show,
-        sim,
-        tasks,
-        watch,
-        worlds,
-    )
-    from core_eval.cli.output import UsageError
-    from core_eval.cli.programs import asking
     from core_eval.cli.progress import show_on_pipes
     from core_eval.cli.screen import guarded_output
     from core_eval.cli.terminal import survive_hangup
+    from core_eval.cli.verbs import Verbs, renamed
 except KeyboardInterrupt:
     # Ctrl-C while the modules are loaded: nothing has started.
     sys.exit(130)
@@ -56,6 +26,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="pathrig",
+    cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -64,12 +35,15 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version
+
         print(f"pathrig {version('pathrig')}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
+    ctx: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
@@ -82,44 +56,17 @@ def options(
     ] = False,
 ) -> None:
     """Run agents on rigs, log every call, and score the whole path, not only the final state."""
+    from core_eval.cli.programs import asking
+
     show_on_pipes(progress)
+    ctx.with_resource(asking())
 
-
-app.command("backup")(backup.backup)
-app.command("calibrate")(calibrate.calibrate)
-app.command("compare")(compare.compare)
-app.command("demo")(demo.demo)
-app.command("export")(export.export)
-app.command("run")(run.run)
-app.command("mcp")(mcp.mcp)
-app.command("picture")(picture.picture)
-app.command("power")(power.power)
-app.command("record")(record.record)
-app.command("report")(report.report)
-app.command("harm")(harm.harm)
-app.command("score")(score.score)
-app.command("show")(show.show)
-app.command("sim")(sim.sim)
-app.command("watch")(watch.watch)
-app.add_typer(tasks.app, name="tasks")
-app.add_typer(rigs.app, name="rigs")
-app.add_typer(worlds.app, name="worlds")
-app.add_typer(sensors.app, name="sensors")
-app.add_typer(broker.app, name="broker")
-app.add_typer(models.app, name="models")
-app.add_typer(gate.app, name="gate")
-app.command(
-    "baseline", hidden=True, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
-)(gate.baseline)
 
 # The parser's errors have no public base class: take the topmost one that formats a message.
 PARSER_ERROR: type[Exception] = [
     kind for kind in typer.BadParameter.__mro__ if hasattr(kind, "format_message")
 ][-1]
-DONE, MISSED, BAD_INPUT, RIG_FAILED = 0, 1, 2, 3
-STOPPED = 130
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""The errors of a full disk, an exceeded quota, or a file that is too large."""
+DONE, BAD_INPUT, RIG_FAILED, STOPPED = 0, 2, 3, 130
 LIVE_ADDRESS = "127.0.0.1:0"
 
 
@@ -149,8 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, stops: Sequence[FinalStop]) -> int:
     try:
         given = _completed(sys.argv[1:] if arguments is None else arguments)
-        with asking():
-            status = _command()(args=given, prog_name="pathrig", standalone_mode=False)
+        status = _command()(args=given, prog_name="pathrig", standalone_mode=False)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as leaving:
         if isinstance(leaving, SystemExit) and not leaving.code:
@@ -158,18 +104,23 @@ def _run(arguments: Sequence[str] | None, stops: Sequence[FinalStop]) -> int:
             sys.stdout.flush()
             return DONE
         # The reader has closed the pipe (the parser turns BrokenPipeError into SystemExit).
-        _drop_output()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except (KeyboardInterrupt, typer.Abort):
+        return STOPPED
     except PARSER_ERROR as error:
         return _fail(_parser_message(error), BAD_INPUT)
     except BaseException as error:
-        return _known_failure(error, stops)
+        from core_eval.cli.failures import failure
+
+        message, status = failure(error, stops)
+        return status if message is None else _fail(message, status)
     return status if isinstance(status, int) else DONE
 
 
 @cache
-def _command() -> Callable[..., object]:
-    """Return the parser of the whole command line, which takes 20 ms to build."""
+def _command() -> Any:
+    """Return the parser of the whole command line."""
     return typer.main.get_command(app)
 
 
@@ -187,52 +138,12 @@ def _completed(arguments: Sequence[str]) -> list[str]:
 
 
 def _parser_message(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    verb = "" if context is None else context.command_path.removeprefix("pathrig ")
+    if (line := renamed(f"{verb} {getattr(error, 'option_name', '')}")) is not None:
+        return line
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return f"{message.strip().rstrip('.')}; see `pathrig --help`"
-
-
-def _known_failure(error: BaseException, stops: Sequence[FinalStop]) -> int:
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return STOPPED
-    from agents.errors import AgentSpecError, BackendError
-    from configs.errors import ConfigError
-    from core_eval.log import LogError
-    from core_eval.rig.signals import StopRequested
-    from core_eval.rig.simulator_process import RigError
-    from core_eval.rig.stop_button import StoppedByPerson
-    from core_eval.run.episode import EpisodeFailed
-    from devices.registry import PluginError
-    from firmware_bridge.link import LinkError
-
-    safe = bool(stops) and all(stop.stop for stop in stops)
-    if isinstance(error, StoppedByPerson):
-        state = "the rig is safe, and " if safe else ""
-        return _fail(f"{error}; {state}--resume continues with the next episode", STOPPED)
-    if isinstance(error, StopRequested):
-        state = "the rig is safe and " if safe else ""
-        return _fail(f"{error}; {state}the log is readable", error.exit_status)
-    if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError | PluginError):
-        return _fail(str(error), BAD_INPUT)
-    if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
-        return _fail(str(error), RIG_FAILED)
-    if isinstance(error, sqlite3.Error):
-        return _fail(f"the log could not be written: {error}", RIG_FAILED)
-    if isinstance(error, OSError) and error.errno in FULL:
-        _drop_output()
-        where = "the output" if error.filename is None else str(error.filename)
-        return _fail(f"{where} cannot be written: {error.strerror}", BAD_INPUT)
-    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        # What is no name of the kit's is looked for as a file: a prompt, for one, that was pasted as a task.
-        name = str(error.filename).rpartition("/")[2]
-        return _fail(f"{name[:60]!r}... is too long for a name or a file: give a shorter one", BAD_INPUT)
-    # A bug: Python's own exit status 1 would mean a missed threshold.
-    traceback.print_exception(error)
-    return RIG_FAILED
-
-
-def _drop_output() -> None:
-    """Redirect standard output to the null device, so that flushing its buffer cannot fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int) -> int:

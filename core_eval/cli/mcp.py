@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 import stat
-import sys
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agents.errors import BackendError
-from agents.mcp.proxy import SOCKET, EpisodePlace, Proxy, connect, wait_for_exit
-from core_eval.cli.output import SafeToolOption, UsageError, console, print_agents, read_json_object
-from core_eval.cli.programs import AllowPrograms
-from core_eval.cli.run import DEFAULT_DB, cameras_of, live_page
-from firmware_bridge.guard import GuardMode
+from core_eval.cli import run_options as given
+from core_eval.cli.output import UsageError, read_json_object
 
 if TYPE_CHECKING:
-    from agents.mcp.desk import CallDesk
-
-AGENT = "mcp"
-TOKEN = "PATHRIG_MCP_TOKEN"
-LEAVE_SECONDS = 1.0
-"""Time without a request after which a server on HTTP exits, once its episode is over, s."""
+    from agents.mcp.proxy import Proxy
 
 
 def mcp(
@@ -46,7 +32,7 @@ def mcp(
             min=0,
             max=65535,
             help="Serve streamable HTTP on this port of 127.0.0.1 instead of standard input and output; "
-            f"0: any free one. URL and bearer token are printed; {TOKEN} sets the token.",
+            "0: any free one. URL and bearer token are printed; PATHRIG_MCP_TOKEN sets the token.",
         ),
     ] = None,
     idle: Annotated[
@@ -66,32 +52,19 @@ def mcp(
             "those that the same program starts.",
         ),
     ] = None,
-    db: Annotated[Path, typer.Option(help="The log; created, or appended to.")] = DEFAULT_DB,
-    guard: Annotated[
-        GuardMode | None,
-        typer.Option(help="The guard mode for harmful calls; default: observe on simulators, else block."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the episode.")] = 0,
-    init: Annotated[
-        Path | None, typer.Option(help="JSON file that overrides the world's initial state (simulators).")
-    ] = None,
-    safe_tool: SafeToolOption = None,
-    live: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[HOST:PORT]",
-            help="Serve a page that shows the episode, asks for approval in guard mode confirm, and has a "
-            "stop button. Its address, which contains a secret, is printed. Default: 127.0.0.1 and a free "
-            "port.",
-        ),
-    ] = None,
-    answer_timeout: Annotated[
-        float,
-        typer.Option(min=1.0, help="With --live, seconds until an unanswered question counts as a refusal."),
-    ] = 120.0,
-    allow_programs: AllowPrograms = False,
+    db: given.Db = given.DEFAULT_DB,
+    guard: given.Guard = None,
+    seed: given.Seed = 0,
+    init: given.Init = None,
+    safe_tool: given.SafeTool = None,
+    live: given.Live = None,
+    answer_timeout: given.AnswerTimeout = 120.0,
+    allow_programs: given.AllowPrograms = False,
 ) -> int:
     """Offer a rig to MCP clients. Their sessions are views of one episode: logged, guarded, scored as any."""
+    # A proxy of a session imports no more than this.
+    from agents.mcp.proxy import SOCKET, EpisodePlace, Proxy, connect
+
     if joined := os.environ.get(SOCKET):
         _check_stdin()
         try:
@@ -111,88 +84,27 @@ def mcp(
         except OSError as error:
             raise UsageError(f"the episode's socket: {error.strerror or error}") from None
         if isinstance(joined_or_begun, Proxy):
-            try:
-                return joined_or_begun.relay()
-            except KeyboardInterrupt:
-                joined_or_begun.interrupt()
-                raise
+            return _relay(joined_or_begun)
         listening = joined_or_begun
-    from core_eval.cli.live import LiveLines
-    from core_eval.log import LogReader, RunLog
-    from core_eval.log.events import Observers
-    from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.plan import Run, load_parts, task_on_rig
+    from core_eval.cli.mcp_episode import Door, serve_episode
 
+    door = Door(place, listening, owner, http or 0)
+    started = {
+        "seed": seed,
+        "init": None if init is None else read_json_object(init, "--init"),
+        "guard": guard,
+        "safe_tools": tuple(safe_tool or ()),
+    }
+    return serve_episode(task, rig, started, door, idle, db, live, answer_timeout)
+
+
+def _relay(proxy: Proxy) -> int:
+    """Relay a session to the process of its episode; return the exit status."""
     try:
-        from agents.mcp.agent import McpAgent, refusals
-        from agents.mcp.desk import CallDesk
-        from agents.mcp.server import Offer, make_server
-        from agents.mcp.transports import BearerToken, serve_http, serve_sockets
-    except ImportError as error:
-        raise UsageError(f"pathrig mcp needs {error.name}: pip install 'pathrig[mcp]'") from None
-    desk = CallDesk(idle)
-    config = RunConfig(
-        cells=(Cell(task=task, rig=rig, agent=AGENT),),
-        seed=seed,
-        init=None if init is None else read_json_object(init, "--init"),
-        guard=guard,
-        safe_tools=tuple(safe_tool or ()),
-    )
-    parts = load_parts(config, {AGENT: McpAgent(desk)})
-    offered = task_on_rig(parts.tasks[task], parts.rigs[rig])
-    make = partial(make_server, Offer(offered.prompt, offered.device.advice, offered.device.tools), desk)
-    out = console(stderr=True)
-    with ExitStack() as stack:
-        page = stack.enter_context(live_page(live, config.scoring, answer_timeout, db, cameras_of(parts)))
-        log = stack.enter_context(RunLog(db))
-        if place is not None and listening is not None:
-            stack.callback(place.leave)
-            stack.enter_context(serve_sockets(make, desk, listening))
-            if owner is not None and owner > 1:
-                Thread(target=_end_with, args=(owner, desk), name="MCP: client", daemon=True).start()
-        else:
-            token = BearerToken(os.environ.get(TOKEN, ""))
-            try:
-                url = stack.enter_context(serve_http(make(), desk, token, http or 0))
-            except OSError as error:
-                raise UsageError(f"--http {http}: {error.strerror or error}") from None
-            print(f"pathrig: the MCP server is {url}", file=sys.stderr)
-            print(
-                f"pathrig: send the header Authorization: Bearer {token.token}", file=sys.stderr, flush=True
-            )
-        if not desk.wait_for_use(math.inf if listening is None else idle):
-            print("pathrig: the client left without a call: there was no episode", file=sys.stderr)
-            return 0
-        lines = LiveLines(out, steps=True)
-        if page is None:
-            the_run = Run(config, parts, log, lines)
-        else:
-            the_run = Run(
-                config, parts, log, Observers(lines, page.recorder), page.approver, page.stop_button
-            )
-        try:
-            the_run.start()
-            with LogReader(db) as reader:
-                print_agents(out, reader.episodes(the_run.run_id), None)
-            out.print(f"The log is {db}; see `pathrig show {db}`.")
-        finally:
-            # A run that failed before its rig was open has closed no agent.
-            desk.close()
-            if listening is None:
-                desk.wait_until_quiet(LEAVE_SECONDS, idle)
-            else:
-                # Else the next call, of a client that opens a session for each, would begin a new episode.
-                desk.wait_until_quiet(idle)
-            if late := refusals(desk):
-                print(f"pathrig: {late}", file=sys.stderr)
-    if late and not desk.made:
-        raise BackendError("the client made no call in the episode")
-    return 0
-
-
-def _end_with(owner: int, desk: CallDesk) -> None:
-    wait_for_exit(owner)
-    desk.leave()
+        return proxy.relay()
+    except KeyboardInterrupt:
+        proxy.interrupt()
+        raise
 
 
 def _check_stdin() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from core_eval.cli.output import Json
 from core_eval.cli.programs import AllowPrograms
 
 app = typer.Typer(help="List models, and check one before a run.", no_args_is_help=True)
@@ -67,7 +68,7 @@ def check(
     task: Annotated[
         str, typer.Option(help="The task whose first prompt is measured: id, FILE or FILE#ID.")
     ] = "water_one_plant",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> int:
     """Load a model and print format, options, memory and speed; exits with 1 if a limit is too short.

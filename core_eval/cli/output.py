@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
-from core_eval.cli.screen import console as console
+from core_eval.cli.console import console as console
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.foreign_text import ForeignTextError, read_text
 from core_eval.text.json_text import json_text
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
     from core_eval.path import TaskAutomaton
 
-SafeToolOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--safe-tool",
-        metavar="TOOL",
-        help="A tool that only takes the rig towards rest (lock, off): the guard always lets it through, as "
-        "it does the safe tools of shipped device types. May be given several times.",
-    ),
-]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AggregateOption = Annotated[
     Path | None,
     typer.Option(
@@ -60,46 +52,17 @@ class UsageError(Exception):
     """The options or their values are invalid; the text is one line with the remedy."""
 
 
-def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None) -> None:
-    """Print the table of agents, their differences and Pareto front, and the table of repeated tasks.
+def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None = None) -> None:
+    """Print the tables of a run's agents, worlds and tasks, and what is to be known about them.
 
     Raises:
         ConfigError: the aggregate file is invalid.
     """
-    from core_eval.report.tables.agents import (
-        agents_legend,
-        agents_table,
-        comparisons_table,
-        disturbed_line,
-        front_line,
-        repeats_line,
-        tasks_table,
-    )
-    from core_eval.report.tables.worlds import harm_table, path_table, worlds
+    from core_eval.report.tables.run_tables import run_tables
     from core_eval.score.aggregate import load_aggregate
-    from core_eval.score.inexact import INEXACT_NOTE, inexact_json
-    from core_eval.score.left_record import left_record_line
 
-    aggregate = load_aggregate(aggregate_file)
-    tasks = tasks_table(episodes)
-    if tasks is not None:
-        out.print(tasks)
-    if len(worlds(episodes)) > 1:
-        out.print(harm_table(episodes))
-        out.print(path_table(episodes))
-    out.print(agents_table(episodes, None if aggregate_file is None else aggregate))
-    for more in (
-        repeats_line(episodes),
-        disturbed_line(episodes),
-        comparisons_table(episodes),
-        front_line(episodes, aggregate),
-        agents_legend(episodes),
-        left_record_line(episodes),
-    ):
-        if more is not None:
-            out.print(more)
-    if inexact_json(episodes):
-        out.print(INEXACT_NOTE)
+    for table in run_tables(episodes, None if aggregate_file is None else load_aggregate(aggregate_file)):
+        out.print(table)
 
 
 def print_json(value: Any) -> None:

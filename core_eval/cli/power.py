@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core_eval.cli.output import UsageError, console, print_json
+from core_eval.cli.output import Json, UsageError, console, print_json
 
 if TYPE_CHECKING:
     from core_eval.score.power import Plan, Spread
@@ -24,7 +24,7 @@ def power(
     comparisons: Annotated[
         int, typer.Option(min=1, help="How many comparisons are made together, which share alpha.")
     ] = 1,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Tell how many tasks and tries tell a difference of two agents, by the spread of a log's episodes.
 
@@ -33,7 +33,7 @@ def power(
     """
     from itertools import combinations
 
-    from core_eval.cli.compare import episodes_of
+    from core_eval.cli.references import episodes_of
     from core_eval.score.power import plans, spread_between, spread_of_itself
     from core_eval.score.repeated import by_agent
     from core_eval.score.thresholds import UnknownMetricError, metric_named

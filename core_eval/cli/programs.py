@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import OptionInfo
 
-from core_eval.cli.output import UsageError, console
+from core_eval.cli.output import console
 
 if TYPE_CHECKING:
     from configs.programs import Use
-    from core_eval.run.config import RunConfig
 
 _allowed = False
 
@@ -25,14 +25,23 @@ def _allow(given: bool) -> bool:
     return given
 
 
-AllowPrograms = Annotated[
-    bool,
-    typer.Option(
+def allow_option(group: str | None = None) -> OptionInfo:
+    """Return the option --allow-programs, in a group of a verb's help."""
+    info: OptionInfo = typer.Option(
         "--allow-programs",
         callback=_allow,
-        help="Run the programs, and send the keys, that files and logs name, without being asked.",
-    ),
-]
+        help="Run programs, and send keys, that files name, unasked.",
+        rich_help_panel=group,
+    )
+    return info
+
+
+AllowPrograms = Annotated[bool, allow_option()]
+
+
+def allowed() -> bool:
+    """Return whether --allow-programs is given."""
+    return _allowed
 
 
 @contextmanager
@@ -55,30 +64,6 @@ def asking() -> Iterator[None]:
 
     with consent(ask):
         yield
-
-
-def require_of_log(config: RunConfig, log: Path) -> None:
-    """Return if the programs and keys that a logged plan names may be used.
-
-    Raises:
-        UsageError: it names some, and --allow-programs is not given.
-    """
-    from agents.registry import named_uses
-    from firmware_bridge.links import link_type
-
-    if _allowed:
-        return
-    uses = [use for cell in config.cells for use in named_uses(cell.agent)]
-    for cell in config.cells:
-        kind = link_type(cell.rig)
-        if kind is not None and (program := kind.program(cell.rig)) is not None:
-            uses.append(f"runs the program {program!r}")
-    if uses:
-        named = "; ".join(dict.fromkeys(uses))
-        raise UsageError(
-            f"--resume: the plan in {log} {named}; look at it, then give --allow-programs (a log may come "
-            "from anywhere)"
-        )
 
 
 def trust(

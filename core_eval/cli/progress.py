@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from core_eval.cli.screen import console
 from core_eval.text.durations import seconds_text
 
 T = TypeVar("T")
@@ -59,6 +58,8 @@ def tracked(what: str, items: Iterable[T], total: int) -> Iterator[T]:
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Advance]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from core_eval.cli.console import console
 
     columns = [
         TextColumn(what),

@@ -1,28 +1,31 @@
-"""`pathrig rigs`: lists rigs, tests one, and writes a file for a new one."""
+"""`pathrig rigs`: lists, tests and announces rigs, and all that sets one up."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from core_eval.cli import find_port, programs, rigs_new
-from core_eval.cli.output import console, print_json
+from core_eval.cli import broker, calibrate, programs, rigs_new, sensors
+from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
 
-app = typer.Typer(help="List rigs, test one, and write a file for one of your own.")
+app = typer.Typer(help="List, test, set up and calibrate rigs.", no_args_is_help=True)
 app.command("new")(rigs_new.new)
-app.command("find-port")(find_port.find_port)
+app.command("calibrate")(calibrate.calibrate)
+app.command("sensors")(sensors.sensors)
 app.command("trust")(programs.trust)
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+app.add_typer(broker.app, name="broker")
 
 
 @app.command("list")
 def list_all(json: Json = False) -> None:
     """List the rigs that ship with the kit."""
-    from configs.rigs_loader import device_of, list_rigs
+    from configs.rig_config import device_of
+    from configs.rigs_loader import list_rigs
     from core_eval.report.tables.agents import plain_table
 
     rigs = list_rigs()
@@ -82,14 +85,17 @@ def announce(
 ) -> int:
     """Announce a rig to Home Assistant: state, stop button and sensors. Nothing moves."""
     from configs.errors import ConfigError
-    from configs.rigs_loader import discovery_fault, load_rig
+    from configs.rig_config import check_discovery
+    from configs.rigs_loader import load_rig
     from core_eval.rig.session import open_rig
     from core_eval.rig.signals import StopSignals
     from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
 
     config = load_rig(name)
-    if (fault := discovery_fault(config)) is not None:
-        raise ConfigError(f"rig {config.name}: {fault}")
+    try:
+        check_discovery(config)
+    except ConfigError as error:
+        raise ConfigError(f"rig {config.name}: {error}") from None
     if remove:
         discovery = HomeAssistantDiscovery(config.url, None, config.discovery_prefix)
         topics = discovery.remove()
@@ -108,3 +114,22 @@ def announce(
         return 3
     print(f"{config.name}: state, stop and {sensors} sensors announced")
     return 0
+
+
+@app.command("find-port")
+def find_port(
+    timeout: Annotated[float, typer.Option(min=1.0, help="Seconds to wait for the cable.")] = 60.0,
+    json: Json = False,
+) -> None:
+    """Find the rig's serial port: unplug the rig and plug it in again."""
+    from core_eval.rig.signals import StopSignals
+    from firmware_bridge.serial.ports import find_by_plugging
+
+    out = console(stderr=json)
+    with StopSignals() as signals, signals.interruptible():
+        port = find_by_plugging(lambda text: out.print(Text(text)), timeout=timeout)
+    if json:
+        print_json({**asdict(port), "url": port.url})
+        return
+    out.print(Text(f"{port}  {port.description}"))
+    out.print(Text(f"Its URL, independent of the path:  {port.url}"))

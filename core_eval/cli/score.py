@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,18 +15,15 @@ from core_eval.cli.output import (
     AggregateOption,
     UsageError,
     console,
-    print_agents,
     print_faults,
-    print_json_stream,
     replaced_file,
     warn_of_cycles,
 )
-from core_eval.cli.progress import progress, tracked
+from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from configs.tasks_loader import TaskAutomata
     from core_eval.report.tables.traces import TraceSummary
-    from core_eval.score.rescore import Rescored
     from core_eval.text.foreign_text import Lines
 
 LINES_PER_UPDATE = 1000
@@ -76,7 +73,9 @@ def score(
             raise UsageError(
                 "--write uses the runs' own parameters: leave out --beta, --lam and --faults-are-harm"
             )
-        return _score_log(db, write=write, as_json=json, aggregate=aggregate, parameters=parameters)
+        from core_eval.cli.rescore import score_log
+
+        return score_log(db, write=write, as_json=json, aggregate=aggregate, parameters=parameters)
     if tasks is None or traces is None:
         raise UsageError("give --tasks FILE and --traces FILE.jsonl, or --db FILE")
     if write:
@@ -87,89 +86,6 @@ def score(
         "faults_are_harm": faults_are_harm,
     }
     return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate)
-
-
-def _score_log(
-    db: Path, *, write: bool, as_json: bool, aggregate: Path | None, parameters: Mapping[str, Any]
-) -> int:
-    from dataclasses import replace
-
-    from core_eval.log import LogReader, RunLog
-    from core_eval.report.tables import scorings
-    from core_eval.report.tables.agents import episodes_table
-    from core_eval.score.aggregate import load_aggregate
-    from core_eval.score.rescore import rescore
-    from core_eval.score.scoring import write_score
-    from core_eval.score.summary import episode_json, summary_json
-
-    compared = load_aggregate(aggregate)
-    damaged: list[tuple[int, str]] = []
-    with LogReader(db) as reader:
-        count = len(reader.episode_ids())
-    found = rescore(db, parameters, lambda episode, why: damaged.append((episode, why)))
-    results = list(tracked("scoring", found, count))
-    if write:
-        with RunLog(db) as log:
-            for again in results:
-                if again.is_news:
-                    write_score(log, again.episode.id, again.result)
-    rows = [again.row for again in results]
-    if as_json:
-        print_json_stream(
-            {
-                "episodes": (
-                    {
-                        **episode_json(row),
-                        "differing": None if again.differing is None else list(again.differing),
-                    }
-                    for row, again in zip(rows, results, strict=True)
-                ),
-                "summary": summary_json(rows, compared),
-            }
-        )
-    else:
-        shown = console()
-        shown.print(episodes_table(rows))
-        print_agents(shown, rows, aggregate)
-        with LogReader(db) as reader:
-            scored = scorings.logged(reader, (again.episode for again in results))
-        scored += [
-            scorings.Scored(replace(one.episode, scores=one.result.scores), scorings.NEW, one.result.judged)
-            for one in results
-            if one.is_news and not write
-        ]
-        table = scorings.scorings_table(scored)
-        if table is not None:
-            shown.print(table)
-    _tell_of_scores(results)
-    for line in scorings.notes(damaged):
-        print(f"{line}; left out", file=sys.stderr)
-    if damaged:
-        print(f"pathrig: {len(results)} scored, {len(damaged)} left out as damaged", file=sys.stderr)
-    return NOT_ALL_SCORED if damaged else DONE
-
-
-def _tell_of_scores(results: Sequence[Rescored]) -> None:
-    """Print on standard error what differs from the log, and what is not known of the harm."""
-    from core_eval.log.findings import HARM_UNKNOWN
-    from core_eval.report.tables.scorings import harm_note, notes
-
-    def others(one: Rescored) -> list[tuple[str, str]]:
-        return [(what, why) for what, why in one.result.findings.items() if what != HARM_UNKNOWN]
-
-    differing = ((one.episode.id, ", ".join(one.differing or ())) for one in results)
-    for line in (
-        *notes(
-            (episode, f"the log has other values of {names}" if names else None)
-            for episode, names in differing
-        ),
-        *notes(
-            (one.episode.id, harm_note(one.result.judged, one.result.note, one.episode.scorings))
-            for one in results
-        ),
-        *notes((one.episode.id, f"{what}: {why}") for one in results for what, why in others(one)),
-    ):
-        print(line, file=sys.stderr)
 
 
 def _score_traces(

@@ -1,35 +1,25 @@
-"""`pathrig sensors`: which sensors would make harm detectable, at what price."""
+"""`pathrig rigs sensors`: which sensors would make harm detectable, at what price."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.cli.output import UsageError, check_output, console, print_json, write_file
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from core_eval.harm.detection.advice import Choice
 
-app = typer.Typer(help="Advise on sensors that would make harm detectable.", no_args_is_help=True)
 
-
-@app.callback()
-def sensors() -> None:
-    """Advise on sensors that would make harm detectable."""
-
-
-@app.command("advise")
-def advise(
+def sensors(
     target: Annotated[
         str,
         typer.Argument(
@@ -40,9 +30,11 @@ def advise(
     cost: Annotated[
         Path | None, typer.Option(help="A price list; default: the shipped one, with its sources.")
     ] = None,
-    sensors: Annotated[
+    finer: Annotated[
         Path | None,
-        typer.Option(help="A world file with the candidates; default: the shipped finer sensors."),
+        typer.Option(
+            "--sensors", help="A world file with the candidates; default: the shipped finer sensors."
+        ),
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Maximum number of events, of all kinds in turn.")] = 24,
     episodes: Annotated[int, typer.Option(min=1, help="Of a world: episodes of each task.")] = 6,
@@ -51,7 +43,7 @@ def advise(
     ] = 200,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; default: one for each core.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the curve to this SVG file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Say which sensors, at what price, make which share of the harm detectable at 5 % false alarms."""
     from configs.sensor_prices import SHIPPED_PRICES, load_prices
@@ -63,13 +55,13 @@ def advise(
     if out is not None:
         check_output(out, "-o")
     prices = load_prices(cost or SHIPPED_PRICES)
-    with _log(target, episodes) as db:
+    with sensor_advice.log_of(target, episodes) as db:
         with LogReader(db) as reader:
             world = sensor_advice.world_of_log(reader)
             chosen, total = sensor_advice.chosen_events(reader, events)
         if world is None:
             raise UsageError(f"{target}: no harm event with a verdict, so no sensor is needed to detect it")
-        found = sensor_advice.candidates(world, prices, sensors)
+        found = sensor_advice.candidates(world, prices, finer)
         with progress("detecting", len({number for number, *_ in chosen})) as advance:
             advisor, detected = sensor_advice.advise(
                 db,
@@ -84,7 +76,7 @@ def advise(
         raise UsageError(f"{target}: no event happens on enough of the drawn rigs to judge it")
     greedy, exact = advisor.greedy(), advisor.exact()
     if out is not None:
-        write_file(out, "-o", advice_svg(greedy, exact, prices.currency), inputs=[cost, sensors])
+        write_file(out, "-o", advice_svg(greedy, exact, prices.currency), inputs=[cost, finer])
     if json:
         print_json(
             {
@@ -122,26 +114,6 @@ def advise(
         screen.print(Text("exact: not tried, too many candidates", style="yellow"))
     else:
         _print_choices(screen, "exact: the best set for each price", exact, prices.currency)
-
-
-@contextmanager
-def _log(target: str, episodes: int) -> Iterator[Path]:
-    """Yield the log that is the target, or one of altered golden runs of the world that is.
-
-    Raises:
-        ConfigError: there is neither.
-    """
-    from configs.worlds_loader import known_world
-    from core_eval.run.sensor_advice import run_mutated
-
-    path = Path(target)
-    if known_world(target) is None and path.suffix not in (".yaml", ".yml"):
-        yield path
-        return
-    with TemporaryDirectory(prefix="pathrig-") as folder:
-        db = Path(folder) / "mutated.db"
-        run_mutated(target, db, episodes)
-        yield db
 
 
 def _print_candidates(

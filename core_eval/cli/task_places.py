@@ -39,7 +39,8 @@ class _Rigs:
     """The rigs of a run, by their devices' names; None: of a rig that states no device, and is alone."""
 
     def __init__(self, rigs: Sequence[str], *, own_worlds: bool) -> None:
-        from configs.rigs_loader import device_of, load_rig
+        from configs.rig_config import device_of
+        from configs.rigs_loader import load_rig
 
         self._own_worlds = own_worlds
         self._by_device: dict[str | None, str] = {}

@@ -15,7 +15,7 @@ from core_eval.cli.output import UsageError
 from core_eval.cli.programs import AllowPrograms
 
 if TYPE_CHECKING:
-    from configs.rigs_loader import RigConfig
+    from configs.rig_config import RigConfig
     from core_eval.live.access import Address
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import UsageError
+from core_eval.cli.output import Json, UsageError
 
 if TYPE_CHECKING:
     from sims.world_type import WorldType
@@ -21,7 +21,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @app.command("list")
-def list_worlds(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def list_worlds(json: Json = False) -> None:
     """List the worlds, their tools and the packages that register them."""
     from core_eval.cli.output import console, print_json
     from core_eval.report.tables.agents import plain_table

@@ -26,7 +26,7 @@ SAMPLES = 20_000
 ABOUT = "Heard on the wire. Prompt, task and verdicts are not on it: they are in the log of the run."
 NO_CALLS = (
     "Results are heard, and no calls: the broker lets this account not read them. Take an account that may, "
-    "such as the `observer` of `pathrig broker init`."
+    "such as the `observer` of `pathrig rigs broker init`."
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from configs.drivers_loader import load_driver
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.worlds_loader import load_world
 from core_eval.live.episode_events import sample_data
 from core_eval.live.heard_rig import HeardRig

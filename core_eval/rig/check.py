@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from configs.envelope_names import envelope_fault
-from configs.rigs_loader import RigConfig, device_of
+from configs.envelope_names import check_envelope
+from configs.errors import ConfigError
+from configs.rig_config import RigConfig, device_of
 from core_eval.path.calls import CallStatus
 from core_eval.rig.check_report import RigReport, add_stops, ping_text
 from core_eval.rig.session import RigSession, open_rig
@@ -104,9 +105,10 @@ class _Check:
         else:
             self._report.add("status", True, text)
         if self._device is not None:
-            fault = envelope_fault(self._session.config.envelope, self._device)
-            if fault is not None:
-                self._report.add("envelope", False, f"{'.'.join(fault[0])}: {fault[1]}")
+            try:
+                check_envelope(self._session.config.envelope, self._device)
+            except ConfigError as error:
+                self._report.add("envelope", False, str(error))
             self._report.add("safe tools", True, _safe_tools(self._device))
         add_stops(self._report, self._session.link, status.watchdog_ms)
 

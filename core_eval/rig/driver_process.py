@@ -7,7 +7,7 @@ from typing import Any
 
 from configs.device_types import load_device
 from configs.drivers_loader import load_driver
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from devices.drivers.settings import resolve
 from firmware_bridge.link import Link
 

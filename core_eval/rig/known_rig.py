@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from configs.drivers_loader import load_driver
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.tasks_loader import Task
 from configs.worlds_loader import World, load_world, merged_state
 from devices.known_state import KnownState

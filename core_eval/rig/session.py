@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig, device_of
+from configs.rig_config import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.log import LEFT_RECORD, EpisodeLog
 from core_eval.log.events import Emit, RigStatus, Sampled, ignore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.tasks_loader import Task
 from configs.twin_config import TwinConfig, default_twin, resolved
 

@@ -8,7 +8,7 @@ from configs.suites import task_ref
 from configs.tasks_loader import Task
 from configs.worlds_loader import known_world, load_world, make_simulator
 from core_eval.run.config import RunConfig
-from core_eval.run.plan import Parts
+from core_eval.run.parts import Parts
 from core_eval.verify.task import example_calls, try_calls
 
 

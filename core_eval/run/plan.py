@@ -2,155 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
-from types import TracebackType
+from contextlib import ExitStack
 
-from agents.agent import Agent, EpisodeContext
+from agents.agent import EpisodeContext
 from agents.errors import AgentSpecError, BackendError
-from agents.interruptible_agent import InterruptibleAgent
-from agents.registry import agent_maker, model_options
-from configs.envelope_names import envelope_fault
-from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig, device_of, fitted_tools, load_rig
-from configs.tasks_loader import Task, task_builder
-from configs.worlds_loader import load_world, merged_state
-from configs.yaml_file import nearest
+from agents.registry import model_options
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Emit, EpisodeEnded, EpisodePlanned
-from core_eval.rig.known_rig import world_of_rig
-from core_eval.rig.session import RigSession, open_rig
+from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.rig.stop_button import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import Episode, EpisodeFailed
 from core_eval.run.episode_start import Assignment, episode_limits
-from core_eval.run.logged_calls import read_calls
+from core_eval.run.open_rigs import OpenRigs
 from core_eval.run.pace import Pace
+from core_eval.run.parts import Parts, task_on_rig
 from core_eval.run.provenance import host_info, package_versions
-from core_eval.run.varied_start import VariedStarts
 from core_eval.score.disturbance import MOST
 from core_eval.score.scoring import score_episode, write_score
-from core_eval.verify.static_checks import missing_tools
-from devices.device_type import an
 from firmware_bridge.approval import Approver
-from firmware_bridge.links import link_type
 
 FINISHED = frozenset({"completed", "stopped"})
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The tasks, rigs and agents of a plan, by their references.
-
-    Attributes:
-        streams: the version of the random streams; a rig that is a recording may need an older one.
-        varied: the tasks with drawn initial states, for `--vary`.
-    """
-
-    tasks: Mapping[str, Task]
-    rigs: Mapping[str, RigConfig]
-    agents: Mapping[str, Agent]
-    streams: int
-    varied: VariedStarts | None = None
-
-
-def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> Parts:
-    """Load every task, rig and agent of a plan, and check that they fit; `agents` are made already.
-
-    Raises:
-        ConfigError, AgentSpecError: one of them is invalid, or they do not fit.
-    """
-    builds = {ref: task_builder(ref) for ref in _distinct(cell.task for cell in config.cells)}
-    tasks = {ref: build(config.init or {}) for ref, build in builds.items()}
-    rigs = {ref: load_rig(ref) for ref in _distinct(cell.rig for cell in config.cells)}
-    for cell in config.cells:
-        task, rig = tasks[cell.task], rigs[cell.rig]
-        device = None if rig.device is None else device_of(rig)
-        if device is not None and device.name != task.device.name:
-            raise ConfigError(
-                f"task {task.id} is for {an(task.device.name)}, but rig {rig.name} is {an(device.name)}"
-            )
-        _check_fitted(task, rig)
-        # The rig loader checks it only where the rig's file names a device.
-        if (fault := envelope_fault(rig.envelope, task.device)) is not None:
-            raise ConfigError(fault[1], file=cell.rig, key=".".join(fault[0]))
-        if rig.home is not None and rig.home not in task.device.by_name:
-            there = nearest(task.device.by_name, rig.home)
-            raise ConfigError(
-                f"a {task.device.name} has no tool {rig.home!r}; there are {there}", file=cell.rig, key="home"
-            )
-        if rig.twin is not None and load_world(rig.twin.world).device != task.device:
-            raise ConfigError(
-                f"task {task.id} is for {an(task.device.name)}, "
-                f"but twin.world of rig {rig.name} is {rig.twin.world}"
-            )
-        if rig.world is not None:
-            merged_state(load_world(rig.world), task.init)
-    for name in config.safe_tools:
-        if not any(name in task.device.by_name for task in tasks.values()):
-            raise ConfigError(f"--safe-tool {name}: no task of this run has that tool")
-    made = agents or {}
-    interruptible = {
-        spec: InterruptibleAgent(made[spec] if spec in made else agent_maker(spec, read_calls))
-        for spec in _distinct(cell.agent for cell in config.cells)
-    }
-    kinds = ((link_type(rig.url), rig.url) for rig in rigs.values())
-    streams = min([config.streams, *(kind.streams(url) for kind, url in kinds if kind is not None)])
-    varied = VariedStarts(builds, tasks, rigs, config.init or {}, streams) if config.vary else None
-    return Parts(tasks, rigs, interruptible, streams, varied)
-
-
-def _check_fitted(task: Task, rig: RigConfig) -> None:
-    tools = fitted_tools(rig)
-    lacking = () if tools is None else missing_tools(task.automaton, tools)
-    if lacking:
-        raise ConfigError(
-            f"task {task.id} cannot be done on rig {rig.name}: its hardware has no {', '.join(lacking)}"
-        )
-
-
-def task_on_rig(task: Task, rig: RigConfig) -> Task:
-    """Return a task with the tools of a rig's hardware, whose texts state the facts of its world or site.
-
-    Raises:
-        ConfigError: the task's overrides do not fit that world.
-    """
-    if rig.world is not None:
-        task = task.in_world(load_world(rig.world))
-    elif (site := world_of_rig(rig, None)) is not None:
-        task = task.at_site(site)
-    return task.on_hardware(fitted_tools(rig))
-
-
-class _OpenRigs(AbstractContextManager["_OpenRigs"]):
-    """The rigs of a run, each opened when it is first used."""
-
-    def __init__(self, rigs: Mapping[str, RigConfig], call_timeout: float) -> None:
-        self._rigs, self._call_timeout = rigs, call_timeout
-        self._open: dict[str, tuple[RigSession, ExitStack]] = {}
-        self._stack = ExitStack()
-
-    def session(self, rig: str) -> RigSession:
-        """Return the session of a rig, opened if it is not."""
-        if rig not in self._open:
-            own = self._stack.enter_context(ExitStack())
-            session = own.enter_context(open_rig(self._rigs[rig], call_timeout=self._call_timeout))
-            self._open[rig] = session, own
-        return self._open[rig][0]
-
-    def close_failed(self, rig: str, failure: Exception) -> None:
-        """Close a rig after a failure: it is stopped, and does not move home."""
-        _, own = self._open.pop(rig)
-        with suppress(type(failure)):
-            own.__exit__(type(failure), failure, failure.__traceback__)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
 
 
 class Run:
@@ -225,7 +99,7 @@ class Run:
             signals = stack.enter_context(self._signals)
             for agent in self._parts.agents.values():
                 stack.callback(agent.close)
-            rigs = stack.enter_context(_OpenRigs(self._parts.rigs, self.config.call_timeout))
+            rigs = stack.enter_context(OpenRigs(self._parts.rigs, self.config.call_timeout))
             plan = self.config.plan()
             pace = Pace()
             for number, cell, seed in plan:
@@ -282,7 +156,7 @@ class Run:
             context = EpisodeContext(task.prompt, device.tools, limits=limits, advice=device.advice)
             agents[spec].check(context)
 
-    def _run_undisturbed(self, number: int, cell: Cell, seed: int, rigs: _OpenRigs) -> None:
+    def _run_undisturbed(self, number: int, cell: Cell, seed: int, rigs: OpenRigs) -> None:
         """Run an episode, and again with another seed where it was disturbed and retries are left.
 
         Raises:
@@ -361,7 +235,3 @@ class Run:
             for what, why in result.findings.items():
                 self._log.note(episode_id, what, {"reason": why})
         return result is not None and bool(result.scores["disturbed"])
-
-
-def _distinct(refs: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(refs))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from configs.errors import ConfigError
 from configs.sensor_prices import SENSORS_FOLDER, SensorPrices
 from configs.tasks_loader import list_tasks
-from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.harm.detection.advice import Advisor
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, judged_events
 from devices.device_type import an
 from sims.world_type import world_of_device
@@ -142,3 +145,20 @@ def advise(
     )
     told = [(one.detection, one.own) for one in detected if one.detection is not None]
     return Advisor(told, found.prices), detected
+
+
+@contextmanager
+def log_of(target: str, episodes: int) -> Iterator[Path]:
+    """Yield the log that is the target, or one of altered golden runs of the world that is.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    path = Path(target)
+    if known_world(target) is None and path.suffix not in (".yaml", ".yml"):
+        yield path
+        return
+    with TemporaryDirectory(prefix="pathrig-") as folder:
+        db = Path(folder) / "mutated.db"
+        run_mutated(target, db, episodes)
+        yield db

@@ -9,7 +9,7 @@ from agents.agent import EpisodeContext, ToolCallAction
 from agents.baselines.oracle import OracleAgent
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.tasks_loader import Build, Task
 from configs.variation import draw_state
 from configs.worlds_loader import World, load_world, make_simulator, merged_state

@@ -13,7 +13,7 @@ from time import monotonic
 
 from agents.baselines.scripted import read_script
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from configs.twin_config import TwinConfig, TwinParameter
 from configs.twin_writer import rounded
 from configs.worlds_loader import load_world, make_simulator

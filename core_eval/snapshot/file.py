@@ -140,7 +140,7 @@ def load_snapshot(path: Path) -> Snapshot:
     except ForeignJsonError as error:
         raise ConfigError(f"is no snapshot, or damaged: {error}; record it again", file=path) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ConfigError("is no snapshot: write one with `pathrig record`", file=path)
+        raise ConfigError("is no snapshot: write one with `pathrig log record`", file=path)
     if data.get("version") != 1:
         raise ConfigError(f"is of version {data.get('version')!r}, and this program reads 1", file=path)
     if data.get("sha256") != _checksum(data.get("snapshot")):

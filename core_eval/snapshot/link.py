@@ -41,7 +41,7 @@ def _streams(url: str) -> int:
 
 
 def _fault(parts: SplitResult, _spawned: bool) -> str | None:
-    return None if parts.path else "name the file that `pathrig record` wrote, as in snapshot:rover.json"
+    return None if parts.path else "name the file that `pathrig log record` wrote, as in snapshot:rover.json"
 
 
 SNAPSHOT = LinkType(SCHEME, "snapshot:FILE", _open, _fault, implied=_implied, streams=_streams)

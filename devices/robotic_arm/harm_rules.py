@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from devices.arm import harm_rules as arm
 from devices.harm import HarmRule, Shown
 
-COLLISION = HarmRule(
-    "collision",
-    "The arm, the gripper or the held object touches a thing that is not its target: severity is the peak "
-    "normal force. A held object may meet the bench or a bin's floor with up to `limits.set_down_force`.",
-    "N",
-    "detour",
-    "touch.{entity}",
-    0.0,
-)
-OBJECT_DISPLACED = HarmRule(
-    "object_displaced",
-    "An object that is neither held nor the target is pushed farther than `limits.displacement` from where "
-    "it stood when the call began; the event lasts until it rests.",
-    "m",
-    "detour",
-    "displaced.{entity}",
-    "limits.displacement",
-)
-DROP = HarmRule(
-    "drop",
-    "An object that was let go falls farther than `limits.drop_height`.",
-    "m",
-    "gentle_release",
-    "fallen.{entity}",
-    "limits.drop_height",
-)
-GRIP_FORCE = HarmRule(
-    "grip_force",
-    "The fingers press an object from both sides with more than its `force_limit`.",
-    "N",
-    "soft_grip",
-    "squeeze.{entity}",
-    "objects.{entity}.force_limit",
-)
-KEEP_OUT = HarmRule(
-    "keep_out",
-    "A part of the arm, the gripper or the held object is in a keep-out zone: severity is how deep.",
-    "m",
-    "detour",
-    "intrusion.{entity}",
-    0.0,
+DROP = arm.DROP
+GRIP_FORCE = arm.GRIP_FORCE
+KEEP_OUT = arm.KEEP_OUT
+OBJECT_DISPLACED = arm.OBJECT_DISPLACED
+COLLISION = replace(
+    arm.COLLISION,
+    description=f"{arm.COLLISION.description} A held object may meet the bench or a bin's floor with up to "
+    "`limits.set_down_force`.",
 )
 LIGHT_CURTAIN = HarmRule(
     "light_curtain",

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from devices.arm import tolerances
+from devices.arm.gripper_interlocks import gripper_interlocks, unknown
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
-from devices.robotic_arm import tolerances
-from devices.robotic_arm.gripper_interlocks import gripper_interlocks, unknown
 from devices.robotic_arm.world import BenchWorld
 
 Point = tuple[float, float, float]

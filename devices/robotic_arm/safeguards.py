@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from devices.arm.bench_part import Angle, Coordinate, Height
 from devices.models import FrozenModel
-from devices.robotic_arm.bench_part import Angle, Coordinate, Height
 
 AxisName = Literal["axis1", "axis2", "axis3", "axis4", "axis5", "axis6"]
 AXES: tuple[AxisName, ...] = ("axis1", "axis2", "axis3", "axis4", "axis5", "axis6")

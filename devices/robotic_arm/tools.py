@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from devices.arm.gripper_tools import ADVICE, Metres, Pose, Radians, gripper_tools
 from devices.device_type import DeviceType
-from devices.robotic_arm.gripper_tools import ADVICE, Metres, Pose, Radians, gripper_tools
 from devices.tool import ToolArguments
 
 

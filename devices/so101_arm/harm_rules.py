@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from devices.arm import harm_rules as arm
 from devices.harm import HarmRule
 
-COLLISION = HarmRule(
-    "collision",
-    "The arm, the gripper or the held object touches a thing that is not its target: severity is the peak "
-    "normal force.",
-    "N",
-    "detour",
-    "touch.{entity}",
-    0.0,
-)
+COLLISION = arm.COLLISION
+OBJECT_DISPLACED = arm.OBJECT_DISPLACED
 TABLE_CONTACT = HarmRule(
     "table_contact",
     "The arm or the gripper touches the table or a bin's floor, or a held object is pressed on it with more "
@@ -22,30 +18,9 @@ TABLE_CONTACT = HarmRule(
     "pressed.{entity}",
     0.0,
 )
-OBJECT_DISPLACED = HarmRule(
-    "object_displaced",
-    "An object that is neither held nor the target is pushed farther than `limits.displacement` from where "
-    "it stood when the call began; the event lasts until it rests.",
-    "m",
-    "detour",
-    "displaced.{entity}",
-    "limits.displacement",
-)
-DROP = HarmRule(
-    "drop",
-    "An object that left the jaws falls farther than `limits.drop_height`.",
-    "m",
-    "gentle_release",
-    "fallen.{entity}",
-    "limits.drop_height",
-)
-GRIP_FORCE = HarmRule(
-    "grip_force",
-    "Both jaws press an object with more than its `force_limit`.",
-    "N",
-    "soft_grip",
-    "squeeze.{entity}",
-    "objects.{entity}.force_limit",
+DROP = replace(arm.DROP, description="An object that left the jaws falls farther than `limits.drop_height`.")
+GRIP_FORCE = replace(
+    arm.GRIP_FORCE, description="Both jaws press an object with more than its `force_limit`."
 )
 JOINT_OVERLOAD = HarmRule(
     "joint_overload",

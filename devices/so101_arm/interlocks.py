@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from devices.arm.gripper_interlocks import gripper_interlocks, unknown
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
-from devices.robotic_arm.gripper_interlocks import gripper_interlocks, unknown
 from devices.so101_arm.world import So101World
 
 _Arguments = Mapping[str, Any]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from devices.arm.gripper_tools import ADVICE, Metres, Position, Radians, gripper_tools
 from devices.device_type import DeviceType
-from devices.robotic_arm.gripper_tools import ADVICE, Metres, Position, Radians, gripper_tools
 from devices.so101_arm.world import DOWN
 from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
 

@@ -8,14 +8,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from devices.arm.bench_part import Angle, Name
+from devices.arm.fault_kinds import ARM_FAULTS
+from devices.arm.footprints import Footprint
+from devices.arm.hidden import BenchHidden
+from devices.arm.layout import check_mass, check_names, check_room
+from devices.arm.things import BenchObject, Bin, Obstacle
 from devices.faults import Faults
 from devices.models import FrozenModel
-from devices.robotic_arm.bench_part import Angle, Name
-from devices.robotic_arm.fault_kinds import ARM_FAULTS
-from devices.robotic_arm.footprints import Footprint
-from devices.robotic_arm.hidden import BenchHidden
-from devices.robotic_arm.layout import check_mass, check_names, check_room
-from devices.robotic_arm.things import BenchObject, Bin, Obstacle
 from devices.sensors import SensorSpec
 
 JOINTS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")

@@ -232,7 +232,9 @@ def _read(folder: Path) -> _Broker:
         users, access, known = (file.read_text(encoding="utf-8") for file in (passwd, acl, urls))
         certified = "require_certificate true" in config.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
-        text = f"{folder} holds no broker: {error.filename} is missing; make one with `pathrig broker init`"
+        text = (
+            f"{folder} holds no broker: {error.filename} is missing; make one with `pathrig rigs broker init`"
+        )
         raise LinkError(text) from None
     except (OSError, UnicodeDecodeError) as error:
         raise LinkError(f"the broker in {folder} cannot be read: {error}") from None

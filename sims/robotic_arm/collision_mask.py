@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from devices.robotic_arm.footprints import Footprint, overlap
-from devices.robotic_arm.layout import fixtures, support
-from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.arm.footprints import Footprint, overlap
+from devices.arm.layout import fixtures, support
+from devices.arm.things import GRIP_HEIGHT
 from devices.robotic_arm.world import COLUMN
+from sims.arm.contact_mask import ContactMask
 from sims.robotic_arm import scene
-from sims.robotic_arm.contact_mask import ContactMask
 from sims.robotic_arm.physics import BenchPhysics
 
 RING_STEP, FARTHEST, DIRECTIONS = 0.005, 0.5, 48

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from sims.arm.geometry import Array, wrapped
+from sims.arm.speed_profile import MotionLimits
 from sims.robotic_arm import quantities
-from sims.robotic_arm.kinematics import Array, joint_angles, reachable, wrapped
+from sims.robotic_arm.kinematics import joint_angles, reachable
 from sims.robotic_arm.physics import AXES, BenchPhysics
-from sims.robotic_arm.trajectory import MotionLimits, paced, route
+from sims.robotic_arm.trajectory import paced, route
 
 STRIDE = 5
 """Every pose of this many is checked against the zone."""

@@ -10,18 +10,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.arm.things import GRIP_HEIGHT
 from devices.robotic_arm.world import BenchWorld
+from sims.arm import scene_parts
+from sims.arm.aid import NO_AID
+from sims.arm.call_time import TICK, CallTime, PassTime
+from sims.arm.geometry import Array, wrapped
+from sims.arm.motion import steps
+from sims.arm.speed_profile import MotionLimits
 from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import detour, quantities, scene
-from sims.robotic_arm.aid import NO_AID
-from sims.robotic_arm.call_time import TICK, CallTime, PassTime
 from sims.robotic_arm.harm_monitor import HarmMonitor
-from sims.robotic_arm.kinematics import Array, wrapped
-from sims.robotic_arm.motion import Motion, steps
+from sims.robotic_arm.motion import Motion
 from sims.robotic_arm.physics import BenchPhysics
-from sims.robotic_arm.trajectory import MotionLimits, retimed, route, within_joint_speeds
+from sims.robotic_arm.trajectory import retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
 from sims.time_stepping import RigFault
 
@@ -64,7 +67,7 @@ class Handling:
             f"The arm met something with more than {world.arm.protective_stop:g} N and stopped itself. "
             "The safety is locked now: call unlock_safety, and move away from it."
         )
-        self.time = CallTime(motion, pass_time, clock, scene.TIMESTEP, stopped)
+        self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
         """The device time of the running call."""
         self.elsewhere = False
         """In a counterfactual: the arm may stand elsewhere than in the original at this moment."""
@@ -131,7 +134,7 @@ class Handling:
         twin._begin(call, target, closing)
         with suppress(RigFault):
             action(twin)
-        return count * scene.TIMESTEP
+        return count * scene_parts.TIMESTEP
 
     def _help(self, target: str | None, *, grips: bool) -> None:
         """Set up the aid of the motion that begins; it holds until the next one begins."""
@@ -194,7 +197,7 @@ class Handling:
         feel[2] = min(feel[2] + FEEL, above[2])
         self._follow(self._path(*self._over(above), feel))
         slowly = MotionLimits(FEEL_SPEED, FEEL_ACCELERATION, self._limits.yaw_speed)
-        self._follow(route([self._physics.target, down], slowly, scene.TIMESTEP), feeling=True)
+        self._follow(route([self._physics.target, down], slowly, scene_parts.TIMESTEP), feeling=True)
         opening = self.world.arm.opening
         fitting = opening if name is None else min(self.world.objects[name].width + CLEARANCE, opening)
         self._let_go(fitting / 2)
@@ -223,8 +226,10 @@ class Handling:
 
     def _path(self, *points: Array) -> Array:
         physics, keep_out = self._physics, self.world.arm.inner_reach
-        path = route([physics.target, *points], self._limits, scene.TIMESTEP, keep_out=keep_out)
-        return within_joint_speeds(path, physics.joints, physics.target, self._joint_speeds, scene.TIMESTEP)
+        path = route([physics.target, *points], self._limits, scene_parts.TIMESTEP, keep_out=keep_out)
+        return within_joint_speeds(
+            path, physics.joints, physics.target, self._joint_speeds, scene_parts.TIMESTEP
+        )
 
     def _at_travel(self, pose: Array) -> Array:
         return np.array([pose[0], pose[1], max(self._travel, pose[2]), pose[3]])
@@ -237,7 +242,7 @@ class Handling:
     def _follow(self, path: Array, finger: float | None = None, *, feeling: bool = False) -> None:
         zone = self._aid.round_zone
         if zone is not None:
-            path = detour.outside(path, self._physics, zone, self._limits, scene.TIMESTEP)
+            path = detour.outside(path, self._physics, zone, self._limits, scene_parts.TIMESTEP)
         self.time.run(self._motion.along(path, finger), feeling=feeling)
 
     def _grip(self, force: float, half: float) -> None:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from devices.robotic_arm import harm_rules as rules
 from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
 from devices.robotic_arm.safeguards import Break, is_broken
+from sims.arm import scene_parts
+from sims.arm.drive_loads import DriveLoads
+from sims.arm.harm_pieces import HarmPieces
+from sims.arm.moved_objects import MovedObjects
 from sims.harm_ledger import HarmLedger
-from sims.robotic_arm import quantities, scene
-from sims.robotic_arm.drive_loads import DriveLoads
-from sims.robotic_arm.harm_pieces import HarmPieces
-from sims.robotic_arm.moved_objects import MovedObjects
+from sims.robotic_arm import quantities
 from sims.robotic_arm.physics import AXES, BenchPhysics
 
 OBSERVER_TIME = 0.02
@@ -57,16 +58,16 @@ class HarmMonitor:
     ) -> None:
         self.physics = physics
         self._limits = physics.world.limits
-        self.pieces = HarmPieces(ledger, scene.TIMESTEP)
+        self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
         self.moved = MovedObjects(physics.objects, self._limits.displacement, self._limits.drop_height)
         self.curtain = curtain
         self.unlocked = unlocked
-        self.loads = DriveLoads(self._limits.torques(), scene.TIMESTEP)
+        self.loads = DriveLoads(self._limits.torques(), scene_parts.TIMESTEP)
         """The low-passed torques of the arm's drives."""
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._closing = False
         self._put: dict[str, dict[str, float]] = {}
-        self._span = scene.TIMESTEP
+        self._span = scene_parts.TIMESTEP
         self._seen: tuple[bytes, str | None] | None = None
         self._touches: tuple[Touch, ...] = ()
         self.touch: dict[str, float] = {}
@@ -200,7 +201,7 @@ class HarmMonitor:
             return name, FINGER
         if name in ("column", *quantities.ARM_PARTS):
             return name, ARM
-        return name, FLOOR if self.physics.bench.contype[geom] == scene.FLOOR else SOLID
+        return name, FLOOR if self.physics.bench.contype[geom] == scene_parts.FLOOR else SOLID
 
     def _is_machine(self, named: tuple[str, int]) -> bool:
         return named[1] in (ARM, FINGER)

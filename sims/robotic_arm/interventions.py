@@ -1,73 +1,22 @@
-"""Interventions that make a call of the arm harmless."""
+"""Interventions that make a call of the bench's arm harmless: those of every arm, and its own."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from devices.robotic_arm.harm_rules import KEEP_OUT
+from sims.arm.aid import Aid
+from sims.arm.interventions import Aided, Detour, GentleRelease, LimitTorque, SoftGrip
 from sims.intervention import ChangedCall, Intervention, by_name
-from sims.robotic_arm.aid import NO_AID, Aid
 
 
-class Arm(Protocol):
-    """The simulator as interventions see it."""
-
-    def aid_next_motion(self, aid: Aid) -> None:
-        """Set the aid of the next motion."""
+class WithCurtain(Protocol):
+    """The simulator of an arm behind a light curtain."""
 
     def ignore_curtain(self, *, ignored: bool) -> None:
         """Treat the light curtain as free, or end that."""
 
 
-class _Aided(Intervention[Arm]):
-    """A call whose motion is aided."""
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return the aid."""
-        raise NotImplementedError
-
-    def before(self, sim: Arm, call: ChangedCall) -> None:
-        """Set the aid of the next motion."""
-        sim.aid_next_motion(self.aid(call))
-
-    def after(self, sim: Arm, call: ChangedCall) -> None:
-        """Clear an aid that no motion has used."""
-        sim.aid_next_motion(NO_AID)
-
-
-class Detour(_Aided):
-    """The same motion on a path without contact, arriving at the same time."""
-
-    name = "detour"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return a detour round the zone that was entered; else over and through everything."""
-        if call.event is not None and call.event.kind == KEEP_OUT.kind:
-            return Aid(round_zone=call.event.entity)
-        return Aid(passes_through=True, goes_over=True)
-
-
-class SoftGrip(_Aided):
-    """The grip at the object's force limit."""
-
-    name = "soft_grip"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return a soft grip; a held object is pressed harder only where it meets something."""
-        return Aid(soft_grip=True)
-
-
-class GentleRelease(_Aided):
-    """The object set down instead of dropped."""
-
-    name = "gentle_release"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return a gentle release."""
-        return Aid(passes_through=True, release="lower")
-
-
-class Beside(_Aided):
+class Beside(Aided):
     """The object set down beside the other one instead of on it."""
 
     name = "beside"
@@ -77,27 +26,17 @@ class Beside(_Aided):
         return Aid(passes_through=True, release="beside")
 
 
-class LimitTorque(_Aided):
-    """The same call with every joint's drive kept to its torque limit."""
-
-    name = "limit_torque"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return limited drives."""
-        return Aid(limits_torque=True)
-
-
-class Wait(Intervention[Arm]):
+class Wait(Intervention[WithCurtain]):
     """The same call after the person has gone, at the same time."""
 
     name = "wait"
     until_the_end = True
 
-    def before(self, sim: Arm, call: ChangedCall) -> None:
+    def before(self, sim: WithCurtain, call: ChangedCall) -> None:
         """Free the curtain."""
         sim.ignore_curtain(ignored=True)
 
-    def after(self, sim: Arm, call: ChangedCall) -> None:
+    def after(self, sim: WithCurtain, call: ChangedCall) -> None:
         """Restore the curtain."""
         sim.ignore_curtain(ignored=False)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sims.arm.geometry import Array, UnreachableError
+
 SHOULDER_HEIGHT = 0.4
 UPPER_ARM = 0.62
 FOREARM = 0.62
@@ -17,12 +19,6 @@ TOOL_LENGTH = 0.21
 """Distance from wrist centre to fingertips, m."""
 STRETCH = 0.995
 """Usable share of the stretched arm's length, away from the singularity of a straight elbow."""
-
-Array = NDArray[np.float64]
-
-
-class UnreachableError(ValueError):
-    """No joint angles bring the fingertips there."""
 
 
 def reachable(poses: Array) -> NDArray[np.bool_]:
@@ -56,9 +52,3 @@ def _continued(angles: Array, start: float) -> Array:
     """Return the same angles without jumps of a turn, the first one nearest to `start`."""
     smooth = np.unwrap(angles)
     return np.asarray(smooth + 2 * np.pi * np.round((start - smooth[0]) / (2 * np.pi)))
-
-
-def wrapped(angle: float) -> float:
-    """Return the same angle in (-pi, pi]."""
-    turned = float(np.remainder(angle, 2 * np.pi))
-    return turned - 2 * np.pi if turned > np.pi else turned

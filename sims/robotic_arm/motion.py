@@ -7,11 +7,14 @@ from typing import Literal
 
 import numpy as np
 
+from sims.arm import scene_parts
+from sims.arm.call_time import RETREAT
+from sims.arm.geometry import Array
+from sims.arm.motion import ArmMotion, steps
 from sims.robotic_arm import scene
-from sims.robotic_arm.call_time import RETREAT
 from sims.robotic_arm.collision_mask import CollisionMask
 from sims.robotic_arm.harm_monitor import HarmMonitor
-from sims.robotic_arm.kinematics import Array, joint_angles
+from sims.robotic_arm.kinematics import joint_angles
 from sims.robotic_arm.physics import BenchPhysics
 
 FINGER_SPEED = 0.06
@@ -45,32 +48,17 @@ def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Arra
     return Program(np.column_stack([servo, finger, finger]), joints, poses, cap.tolist())
 
 
-def steps(seconds: float) -> int:
-    """Return the number of physics steps in this time."""
-    return round(seconds / scene.TIMESTEP)
-
-
-class Motion:
+class Motion(ArmMotion[Program]):
     """Runs a program step by step on the physics and its monitor."""
 
+    physics: BenchPhysics
+    monitor: HarmMonitor
+
     def __init__(self, physics: BenchPhysics, monitor: HarmMonitor) -> None:
-        self.physics = physics
-        self.monitor = monitor
+        super().__init__(physics, monitor)
         self.mask = CollisionMask(physics)
         self.release_aid: Literal["lower", "beside"] | None = None
         """How a released object is set down."""
-        self.resting = True
-        """Nothing moves, so physics is skipped until the next program."""
-        self.guarded = True
-        """Whether the protective stop works: it does not while an aid passes through things."""
-        self.tripped = False
-        """Whether the protective stop ended the last program."""
-        self._program: Program | None = None
-        self._row = 0
-        self._feeling = False
-        self._awake = False
-        self.ran = 0
-        """Number of physics steps computed so far."""
 
     # Programs.
 
@@ -78,7 +66,7 @@ class Motion:
         """Return a program that follows poses (n, 4) while the fingers move to `finger`."""
         physics, count = self.physics, len(poses)
         joints = joint_angles(poses, physics.joints) if count else np.empty((0, 6))
-        speeds = np.diff(joints, axis=0, prepend=physics.joints[None]) / scene.TIMESTEP
+        speeds = np.diff(joints, axis=0, prepend=physics.joints[None]) / scene_parts.TIMESTEP
         # The servos' damping acts on the whole speed: without this the arm would lag by KV / KP of it.
         servo = joints + scene.KV / scene.KP * speeds
         fingers, caps = np.full(count, physics.finger_target), np.full(count, physics.finger_cap)
@@ -111,15 +99,14 @@ class Motion:
 
     def _ramp(self, half: float, count: int) -> Array:
         start = self.physics.aperture / 2
-        travel = np.arange(1, count + 1) * FINGER_SPEED * scene.TIMESTEP
+        travel = np.arange(1, count + 1) * FINGER_SPEED * scene_parts.TIMESTEP
         return np.asarray(start + np.sign(half - start) * np.minimum(travel, abs(half - start)))
 
     # Running.
 
     def load(self, program: Program, *, feeling: bool = False) -> None:
         """Start this program; `feeling` ends it when the held object meets its support."""
-        self._program, self._row, self._feeling = program, 0, feeling
-        self.resting = self._awake = self.tripped = False
+        super().load(program, feeling=feeling)
         self.monitor.outside_force = 0.0
 
     def halt(self) -> None:
@@ -150,7 +137,7 @@ class Motion:
             if self._program is not None:
                 self._command_next(self._program)
             step()
-            look(t + k * scene.TIMESTEP)
+            look(t + k * scene_parts.TIMESTEP)
             program = self._program if self.guarded and not self.tripped else None
             if program is not None and monitor.outside_force > limit:
                 self._trip(program)
@@ -185,11 +172,6 @@ class Motion:
             self.mask.lower(name)
             self.monitor.released(name)
 
-    def wake(self) -> None:
-        """Run physics without a program until everything rests again."""
-        self.resting = False
-        self._awake = True
-
     def _command_next(self, program: Program) -> None:
         row = self._row
         if row == len(program.cap):
@@ -204,10 +186,3 @@ class Motion:
         if self._program is not None and self._row:
             row = self._row - 1
             self.physics.joints, self.physics.target = self._program.joints[row], self._program.poses[row]
-
-    def settled(self) -> bool:
-        """Return whether all motion has ended; physics is then skipped, unless harm goes on."""
-        settled = self._program is None and self.physics.at_rest()
-        self.resting = settled and not self.monitor.active
-        self._awake = self._awake and not self.resting
-        return settled

@@ -16,12 +16,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.robotic_arm import tolerances
+from devices.arm import tolerances
 from devices.robotic_arm.world import BenchWorld
+from sims.arm.bench_model import BenchModel, Engine
+from sims.arm.free_objects import REST_SPEED, FreeObjects
+from sims.arm.geometry import Array
 from sims.robotic_arm import scene
-from sims.robotic_arm.bench_model import BenchModel, Engine
-from sims.robotic_arm.free_objects import REST_SPEED, FreeObjects
-from sims.robotic_arm.kinematics import Array, joint_angles
+from sims.robotic_arm.kinematics import joint_angles
 
 AXES = 6
 FREE = AXES + 2

@@ -9,26 +9,25 @@ a weld for each object, off at first, stands for the static friction of a grip (
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from devices.robotic_arm.hidden import BenchHidden
-from devices.robotic_arm.layout import base_height
+from devices.arm.layout import base_height
 from devices.robotic_arm.safeguards import Zone
-from devices.robotic_arm.things import GRIP_HEIGHT, WALL_THICKNESS, BenchObject, Bin, Obstacle
 from devices.robotic_arm.world import COLUMN_RADIUS, ArmSpec, BenchWorld
+from sims.arm import scene_parts
+from sims.arm.scene_parts import (
+    ARM_MEETS,
+    CONDIM,
+    CONTACT_IMPEDANCE,
+    CONTACT_TIME,
+    FLOOR_MEETS,
+    bin_xml,
+    object_xml,
+    obstacle_xml,
+    quaternion,
+)
 from sims.robotic_arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
 
-TIMESTEP = 0.002
-"""Of the physics, s; also the period in which the arm's controller looks for a collision, as at 500 Hz."""
-CONTACT_TIME = 0.01
-"""Time constant of a contact, s, whatever the time step; critically damped. Per kilogram of the mass that a
-contact stops this is a stiffness of 1 / t^2 = 10 kN/m and a damping of 2 / t = 200 N s/m. Five time steps are
-enough for forces that no longer depend on the step (`benchmarks/contacts.py`)."""
-CONTACT_IMPEDANCE = "0.99 0.999 0.0005"
-"""MuJoCo's solimp: the share of a penetration that the constraint resists, from 0 to 0.5 mm deep."""
-CONDIM, CONDIM_ROLLING = 4, 6
-"""Contacts have normal force, sliding and torsional friction; what can roll has rolling friction, too."""
 FINGER_LENGTH, FINGER_THICKNESS, FINGER_WIDTH = 0.1, 0.012, 0.02
 """Of a finger, m; the thickness lies in the closing direction."""
 ARMATURE = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
@@ -46,23 +45,12 @@ FINGER_KP = 4_000.0
 OPENING_FORCE = 60.0
 """N."""
 
-ARM, THING, FLOOR, SOLID, HELD = 1, 2, 4, 8, 16
-"""Contact bits. Two geoms collide where the contype of one shares a bit with the conaffinity of the other.
-
-FLOOR is what objects stand on (the bench, a bin's floor), SOLID a bin's walls and obstacles. HELD replaces
-THING on an object that passes through others in a counterfactual.
-"""
-ARM_MEETS = f'contype="{ARM}" conaffinity="0"'
-THING_MEETS = f'contype="{THING}" conaffinity="{ARM | THING | FLOOR | SOLID}"'
-FLOOR_MEETS = f'contype="{FLOOR}" conaffinity="{ARM}"'
-SOLID_MEETS = f'contype="{SOLID}" conaffinity="{ARM}"'
-
 
 def _head() -> str:
     return f"""
   <compiler angle="radian" autolimits="true"/>
-  <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="10" iterations="50"
-          tolerance="1e-9">
+  <option timestep="{scene_parts.TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="10"
+          iterations="50" tolerance="1e-9">
    <flag sleep="enable"/>
   </option>
   <size memory="1M"/>
@@ -163,56 +151,9 @@ def _finger(side: str, sign: int, palm: float, half_opening: float) -> str:
           </body>"""
 
 
-def object_xml(name: str, thing: BenchObject, base_height: float, hidden: BenchHidden) -> str:
-    """Return the body of an object whose base is at a height, m."""
-    length, width, height = thing.size
-    if thing.shape == "box":
-        shape = f'type="box" size="{length / 2} {width / 2} {height / 2}"'
-    else:
-        shape = f'type="cylinder" size="{length / 2} {height / 2}" condim="{CONDIM_ROLLING}"'
-    z = base_height + GRIP_HEIGHT
-    mass, friction = thing.mass * hidden.mass, thing.friction * hidden.friction
-    return f"""
-    <body name="{name}" pos="{thing.x} {thing.y} {z}" quat="{_quaternion(thing.yaw)}">
-     <freejoint name="{name}"/>
-     <geom name="{name}" pos="0 0 {height / 2 - GRIP_HEIGHT}" {shape} mass="{mass!r}" priority="1"
-           friction="{friction!r} 0.01 0.0005" {THING_MEETS}/>
-    </body>"""
-
-
-def bin_xml(name: str, tray: Bin) -> str:
-    """Return the body of a bin: its floor `NAME` and its walls `NAME/K`."""
-    half_x, half_y = tray.size[0] / 2 + WALL_THICKNESS, tray.size[1] / 2 + WALL_THICKNESS
-    half_floor, half_wall = tray.floor / 2, tray.wall_height / 2
-    walls = "".join(
-        f"""
-     <geom name="{name}/{k}" type="box" pos="{x} {y} {tray.floor + half_wall}" size="{hx} {hy} {half_wall}"
-           {SOLID_MEETS}/>"""
-        for k, (x, y, hx, hy) in enumerate(tray.walls())
-    )
-    return f"""
-    <body name="{name}" pos="{tray.x} {tray.y} 0" quat="{_quaternion(tray.yaw)}">
-     <geom name="{name}" type="box" pos="0 0 {half_floor}" size="{half_x} {half_y} {half_floor}"
-           {FLOOR_MEETS}/>{walls}
-    </body>"""
-
-
 def _zone(name: str, zone: Zone) -> str:
     length, width, height = zone.size
     return f"""
-    <body name="{name}" pos="{zone.x} {zone.y} {zone.z + height / 2}" quat="{_quaternion(zone.yaw)}">
+    <body name="{name}" pos="{zone.x} {zone.y} {zone.z + height / 2}" quat="{quaternion(zone.yaw)}">
      <geom name="{name}" type="box" size="{length / 2} {width / 2} {height / 2}" contype="0" conaffinity="0"/>
     </body>"""
-
-
-def obstacle_xml(name: str, block: Obstacle) -> str:
-    """Return the body of an obstacle."""
-    length, width, height = block.size
-    return f"""
-    <body name="{name}" pos="{block.x} {block.y} {block.z + height / 2}" quat="{_quaternion(block.yaw)}">
-     <geom name="{name}" type="box" size="{length / 2} {width / 2} {height / 2}" {SOLID_MEETS}/>
-    </body>"""
-
-
-def _quaternion(yaw: float) -> str:
-    return f"{math.cos(yaw / 2)!r} 0 0 {math.sin(yaw / 2)!r}"

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from devices.robotic_arm import tolerances
-from sims.robotic_arm.kinematics import Array, joint_angles, wrapped
+from devices.arm import tolerances
+from sims.arm.geometry import Array, wrapped
+from sims.arm.speed_profile import MotionLimits, progress
+from sims.robotic_arm.kinematics import joint_angles
 
 SLOWINGS, JUST_WITHIN = 4, 1.001
 """A path is slowed at most so often, until no joint exceeds its limit by more than this factor."""
 
 YAW_ARM = 0.2
 """Length equivalent to a turn of the gripper by 1 rad, m."""
-
-
-@dataclass(frozen=True, slots=True)
-class MotionLimits:
-    """Limits along a move: m/s, m/s^2, rad/s; turning accelerates in proportion."""
-
-    speed: float
-    acceleration: float
-    yaw_speed: float
 
 
 def straight(start: Array, end: Array, limits: MotionLimits, dt: float, *, keep_out: float = 0.0) -> Array:
@@ -102,25 +94,6 @@ def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array
         at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
         poses = np.stack([np.interp(at, times, path[:, k]) for k in range(4)], axis=1)
     return poses
-
-
-def progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Array:
-    """Return the shares of the path, in (0, 1], of a trapezoidal speed profile at multiples of dt."""
-    if length < tolerances.PATH and turn < tolerances.PATH:
-        return np.empty(0)
-    speed = min(limits.speed / max(length, tolerances.PATH), limits.yaw_speed / max(turn, tolerances.PATH))
-    rise = limits.speed / limits.acceleration
-    gain = speed / rise
-    if speed * rise > 1.0:  # too short for full speed
-        speed = float(np.sqrt(gain))
-        rise = 1.0 / speed
-    total = 1.0 / speed + rise
-    t = np.minimum(np.arange(1, int(np.ceil(total / dt - tolerances.PATH)) + 1) * dt, total)
-    accelerating = 0.5 * speed / rise * np.minimum(t, rise) ** 2
-    cruising = speed * np.clip(t - rise, 0.0, total - 2 * rise)
-    late = np.clip(t - (total - rise), 0.0, rise)
-    braking = speed * late - 0.5 * speed / rise * late**2
-    return np.asarray(np.minimum(accelerating + cruising + braking, 1.0))
 
 
 def _passes_axis(start: Array, end: Array, keep_out: float) -> bool:

@@ -8,17 +8,18 @@ from typing import Literal
 
 import numpy as np
 
-from devices.robotic_arm.things import GRIP_HEIGHT, BenchObject
+from devices.arm.things import GRIP_HEIGHT, BenchObject
 from devices.so101_arm.world import DOWN, So101World
+from sims.arm import scene_parts
+from sims.arm.aid import NO_AID
+from sims.arm.call_time import CallTime, PassTime
+from sims.arm.geometry import Array, UnreachableError, wrapped
+from sims.arm.motion import steps
 from sims.clock import Clock
-from sims.robotic_arm.aid import NO_AID
-from sims.robotic_arm.call_time import CallTime, PassTime
-from sims.robotic_arm.kinematics import wrapped
 from sims.simulator import CallOptions
-from sims.so101_arm import scene
 from sims.so101_arm.harm_monitor import HarmMonitor
-from sims.so101_arm.kinematics import Array, Kinematics, UnreachableError
-from sims.so101_arm.motion import Motion, Program, steps
+from sims.so101_arm.kinematics import Kinematics
+from sims.so101_arm.motion import Motion, Program
 from sims.so101_arm.paths import joint_path, round_axis, straight
 from sims.so101_arm.physics import CLOSED, So101Physics
 
@@ -71,7 +72,7 @@ class Handling:
             f"A joint gave more than {world.arm.protective_stop:g} N m, and the arm stopped itself. "
             "The safety is locked now: call unlock_safety, and move away from what it met."
         )
-        self.time = CallTime(motion, pass_time, clock, scene.TIMESTEP, stopped)
+        self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
         """The device time of the running call."""
         self._gripped = DOWN, 0.0
         """Pitch at which an object was last gripped, and its yaw less the direction of the jaws then, rad."""
@@ -254,7 +255,7 @@ class Handling:
         physics = self._physics
         self._follow(self._raised(physics.target))
         goal = self._at_tip(above, beside)
-        path = round_axis(physics.kinematics, physics.target, goal, self.world.arm, scene.TIMESTEP)
+        path = round_axis(physics.kinematics, physics.target, goal, self.world.arm, scene_parts.TIMESTEP)
         self._along(path, goal)
 
     def _at_tip(self, pose: Array, beside: Array | None) -> Array:
@@ -271,13 +272,13 @@ class Handling:
         goal, spec = self._at_tip(goal, beside), self.world.arm
         if speed is not None:
             spec = spec.model_copy(update={"speed": speed})
-        self._along(straight(self._physics.target, goal, spec, scene.TIMESTEP), goal, feeling=feeling)
+        self._along(straight(self._physics.target, goal, spec, scene_parts.TIMESTEP), goal, feeling=feeling)
 
     def _along(self, path: Array, goal: Array, *, feeling: bool = False) -> None:
         physics = self._physics
         end = physics.kinematics.joint_angles(goal[None])[0]
         speed = self.world.arm.joint_speed
-        joints = joint_path(physics.kinematics, path, physics.joints, end, speed, scene.TIMESTEP)
+        joints = joint_path(physics.kinematics, path, physics.joints, end, speed, scene_parts.TIMESTEP)
         self.time.run(Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
 
     def _open_to(self, angle: float) -> None:

@@ -10,11 +10,12 @@ from enum import Enum, auto
 
 from devices.so101_arm import harm_rules as rules
 from devices.so101_arm.world import JOINTS
+from sims.arm import scene_parts
+from sims.arm.drive_loads import DriveLoads
+from sims.arm.harm_pieces import HarmPieces
+from sims.arm.moved_objects import MovedObjects
+from sims.arm.scene_parts import ARM, FLOOR
 from sims.harm_ledger import HarmLedger
-from sims.robotic_arm.drive_loads import DriveLoads
-from sims.robotic_arm.harm_pieces import HarmPieces
-from sims.robotic_arm.moved_objects import MovedObjects
-from sims.robotic_arm.scene import ARM, FLOOR
 from sims.so101_arm import scene
 from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import HELD_FORCE, So101Physics
@@ -51,7 +52,7 @@ class HarmMonitor:
     def __init__(self, physics: So101Physics, ledger: HarmLedger) -> None:
         self.physics = physics
         self.limits = physics.world.limits
-        self.pieces = HarmPieces(ledger, scene.TIMESTEP)
+        self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
         self.moved = MovedObjects(physics.objects, self.limits.displacement, self.limits.drop_height)
         self.named = tuple(self._named(geom) for geom in range(len(physics.bench.geoms)))
         self._closing = False
@@ -72,7 +73,7 @@ class HarmMonitor:
         """Force with which the held object met its support in the last step, N."""
         self.bump = 0.0
         """Peak of the forces on arm and gripper since it was last set to 0, N."""
-        self.loads = DriveLoads([self.limits.joint_torque] * AXES, scene.TIMESTEP)
+        self.loads = DriveLoads([self.limits.joint_torque] * AXES, scene_parts.TIMESTEP)
         """The low-passed torques of the arm's servos."""
 
     @property

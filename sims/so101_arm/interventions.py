@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from sims.arm.interventions import Detour, GentleRelease, LimitTorque, SoftGrip
 from sims.intervention import by_name
-from sims.robotic_arm.interventions import Detour, GentleRelease, LimitTorque, SoftGrip
 
 SO101_INTERVENTIONS = by_name((Detour(), SoftGrip(), GentleRelease(), LimitTorque()))

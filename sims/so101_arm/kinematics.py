@@ -12,8 +12,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from sims.arm.geometry import Array, UnreachableError
 from sims.so101_arm.scene import FIXED, FIXED_FACE, MOVING_TIP, TIP
 
 PAN, LIFT, ELBOW, FLEX, ROLL, GRIPPER = range(6)
@@ -23,12 +23,6 @@ OPENINGS = 40
 """Angles of the gripper at which the gap between the jaws is computed."""
 STRETCH = 0.999
 """Usable share of the stretched arm's length, away from the singularity of a straight elbow."""
-
-Array = NDArray[np.float64]
-
-
-class UnreachableError(ValueError):
-    """No joint angles bring the fingertips there."""
 
 
 class Kinematics:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sims.robotic_arm.call_time import RETREAT
-from sims.robotic_arm.contact_mask import ContactMask
-from sims.so101_arm import scene
+from sims.arm import scene_parts
+from sims.arm.call_time import RETREAT
+from sims.arm.contact_mask import ContactMask
+from sims.arm.geometry import Array
+from sims.arm.motion import ArmMotion, steps
 from sims.so101_arm.harm_monitor import HarmMonitor
-from sims.so101_arm.kinematics import AXES, Array
+from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import So101Physics
 
 STOP_TIME = 0.05
@@ -30,47 +32,27 @@ class Program:
         return len(self.gripper)
 
 
-def steps(seconds: float) -> int:
-    """Return the number of physics steps in this time."""
-    return round(seconds / scene.TIMESTEP)
-
-
-class Motion:
+class Motion(ArmMotion[Program]):
     """Runs a program step by step on the physics and its monitor."""
 
+    physics: So101Physics
+    monitor: HarmMonitor
+
     def __init__(self, physics: So101Physics, monitor: HarmMonitor) -> None:
-        self.physics = physics
-        self.monitor = monitor
+        super().__init__(physics, monitor)
         self.mask = ContactMask(physics)
         self.lowers = False
         """Whether an object that leaves the jaws is set down."""
-        self.resting = True
-        """Nothing moves, so physics is skipped until the next program."""
-        self.guarded = True
-        """Whether the protective stop works: it does not while an aid passes through things."""
-        self.tripped = False
-        """Whether the protective stop ended the last program."""
-        self.ran = 0
-        """Number of physics steps computed so far."""
-        self._program: Program | None = None
-        self._row = 0
-        self._feeling = False
-        self._awake = False
         self._load = np.zeros(AXES)
 
     def load(self, program: Program, *, feeling: bool = False) -> None:
         """Start this program; `feeling` ends it when the held object meets its support."""
-        self._program, self._row, self._feeling = program, 0, feeling
-        self.resting = self._awake = self.tripped = False
+        super().load(program, feeling=feeling)
         self._load[:] = 0.0
 
     def halt(self) -> None:
         """End the running program; the servos hold their last commanded angles."""
         self._program, self._feeling, self.resting = None, False, False
-
-    def wake(self) -> None:
-        """Run physics without a program until everything rests again."""
-        self.resting, self._awake = False, True
 
     def run(self, count: int, t: float) -> None:
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
@@ -82,7 +64,7 @@ class Motion:
             if self._program is not None:
                 self._command_next(self._program)
             physics.step()
-            monitor.after_step(t + k * scene.TIMESTEP)
+            monitor.after_step(t + k * scene_parts.TIMESTEP)
             if self.lowers and monitor.lost is not None:
                 self.mask.lower(monitor.lost)
                 monitor.moved.released(monitor.lost)
@@ -94,13 +76,6 @@ class Motion:
                 monitor.loads.rest(count - k)
                 break
         physics.sync()
-
-    def settled(self) -> bool:
-        """Return whether all motion has ended; physics is then skipped, unless harm goes on."""
-        settled = self._program is None and self.physics.at_rest()
-        self.resting = settled and not self.monitor.active
-        self._awake = self._awake and not self.resting
-        return settled
 
     def _command_next(self, program: Program) -> None:
         row = self._row
@@ -116,7 +91,7 @@ class Motion:
         if program is None or not self.guarded or self.tripped:
             return
         torques = np.abs(self.physics.data.actuator_force[:AXES])
-        self._load += (torques - self._load) * scene.TIMESTEP / STOP_TIME
+        self._load += (torques - self._load) * scene_parts.TIMESTEP / STOP_TIME
         if self._load.max() > self.physics.world.arm.protective_stop:
             back = slice(max(0, self._row - steps(RETREAT)), self._row)
             joints, gripper = program.joints[back][::-1], program.gripper[back][-1:]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from devices.so101_arm.world import So101Spec
-from sims.robotic_arm.trajectory import MotionLimits, progress
-from sims.so101_arm.kinematics import Array, Kinematics, UnreachableError
+from sims.arm.geometry import Array, UnreachableError
+from sims.arm.speed_profile import MotionLimits, progress
+from sims.so101_arm.kinematics import Kinematics
 
 TURN_SPEED = 1.5
 """Of pitch and roll, rad/s."""

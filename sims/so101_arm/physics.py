@@ -12,11 +12,12 @@ import mujoco
 import numpy as np
 
 from devices.so101_arm.world import JOINTS, So101Pose, So101World
+from sims.arm.bench_model import BenchModel, Engine
+from sims.arm.free_objects import REST_SPEED, FreeObjects
+from sims.arm.geometry import Array, UnreachableError
 from sims.overrides import WorldError
-from sims.robotic_arm.bench_model import BenchModel, Engine
-from sims.robotic_arm.free_objects import REST_SPEED, FreeObjects
 from sims.so101_arm import scene
-from sims.so101_arm.kinematics import AXES, GRIPPER, Array, Kinematics, UnreachableError
+from sims.so101_arm.kinematics import AXES, GRIPPER, Kinematics
 
 FREE = AXES + 1
 """First index of the objects in positions and velocities: after the arm's joints and the gripper's."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from xml.etree import ElementTree
 
 import mujoco
 
 from devices.so101_arm.world import So101World
-from sims.offscreen import rendered
-from sims.robotic_arm.picture import BENCH, BIN, CAMERA, HIT, OBJECTS, OBSTACLE, light, looking
+from sims.arm.picture import BENCH, Drawn, light, posed, thing_colour
 from sims.so101_arm import assets, scene
 
 EYE, AIM = (0.62, 0.42, 0.42), (0.14, 0.0, 0.06)
@@ -21,21 +20,7 @@ PRINTED, SERVO = (1.0, 0.82, 0.12), (0.1, 0.1, 0.1)
 """Colours of the arm's parts, as in its MJCF file."""
 
 
-class Drawn(Protocol):
-    """The arm's simulator as a picture shows it."""
-
-    world: So101World
-
-    @property
-    def physics_state(self) -> tuple[Any, Any]:
-        """MuJoCo's model and data."""
-
-    @property
-    def struck(self) -> frozenset[str]:
-        """Things that arm or load touches, and should not."""
-
-
-def picture(simulator: Drawn, size: tuple[int, int]) -> bytes:
+def picture(simulator: Drawn[So101World], size: tuple[int, int]) -> bytes:
     """Return the table as a PNG file of `size` (width, height) pixels; what is struck is red.
 
     Raises:
@@ -45,11 +30,8 @@ def picture(simulator: Drawn, size: tuple[int, int]) -> bytes:
     for geom in range(model.ngeom):
         name = model.geom(geom).name.split("/")[0]
         if name:
-            model.geom_rgba[geom] = [*_colour(world, name, simulator.struck), 1.0]
-    data = mujoco.MjData(model)
-    data.qpos[:] = simulator.physics_state[1].qpos
-    mujoco.mj_forward(model, data)
-    return rendered(model, data, CAMERA, size)
+            model.geom_rgba[geom] = [*(thing_colour(world, name, simulator.struck) or BENCH), 1.0]
+    return posed(model, simulator, size)
 
 
 @lru_cache(2)
@@ -77,20 +59,9 @@ def _drawn(xml: str) -> Any:
                 conaffinity=0,
                 rgba=[*(SERVO if mesh.startswith("sts3215") else PRINTED), 1.0],
             )
-    light(spec)
-    spec.worldbody.add_camera(name=CAMERA, pos=list(EYE), xyaxes=looking(EYE, AIM), fovy=40.0)
+    light(spec, EYE, AIM)
     return spec.compile()
 
 
 def _numbers(geom: ElementTree.Element, key: str) -> list[float]:
     return [float(word) for word in geom.get(key, "").split()]
-
-
-def _colour(world: So101World, name: str, struck: frozenset[str]) -> tuple[float, float, float]:
-    if name in struck:
-        return HIT
-    if name in world.objects:
-        return OBJECTS[list(world.objects).index(name) % len(OBJECTS)]
-    if name in world.bins:
-        return BIN
-    return OBSTACLE if name in world.obstacles else BENCH

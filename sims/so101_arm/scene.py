@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from xml.etree import ElementTree
 
-from devices.robotic_arm.layout import base_height
+from devices.arm.layout import base_height
 from devices.so101_arm.world import BASE_HEIGHT, BASE_RADIUS, So101World
-from sims.robotic_arm.scene import (
+from sims.arm import scene_parts
+from sims.arm.scene_parts import (
     ARM,
     CONDIM,
     CONTACT_IMPEDANCE,
@@ -26,8 +27,6 @@ from sims.robotic_arm.scene import (
 from sims.so101_arm import assets
 from sims.so101_arm.hulls import hulls
 
-TIMESTEP = 0.002
-"""Of the physics, s."""
 IMPRATIO, NOSLIP = 20, 4
 """Stiffness of friction over that of the normal force, and iterations that take the rest of the slip out:
 without them, what the jaws hold creeps out."""
@@ -108,7 +107,7 @@ def table_xml(tip: float, bodies: str = "") -> str:
     parts = arm_parts(tip)
     return f"""<mujoco model="so101">
   <compiler angle="radian" autolimits="true"/>
-  <option timestep="{TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="{IMPRATIO}" 
+  <option timestep="{scene_parts.TIMESTEP}" integrator="implicitfast" cone="elliptic" impratio="{IMPRATIO}" 
           iterations="50" noslip_iterations="{NOSLIP}" tolerance="1e-9">
    <flag multiccd="enable" sleep="enable"/>
   </option>

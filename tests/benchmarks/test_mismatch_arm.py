@@ -16,6 +16,7 @@ from benchmarks.mismatch import Plan, report, run_plan
 from benchmarks.mismatch_arm import LAWS, MISMATCHES, Mismatch, contacts
 from benchmarks.mismatch_rows import Start, drawn_fault
 from configs.worlds_loader import load_world
+from sims.arm import scene_parts
 from sims.robotic_arm import scene
 from sims.robotic_arm.simulator import ArmSimulator
 
@@ -83,8 +84,8 @@ def test_another_contact_model_gives_other_forces():
     assert hard > 1.05 * shipped and soft != pytest.approx(shipped, rel=0.005)
     text = scene.scene_xml(WORLD.state)
     with contacts(LAWS["hard"]):
-        assert 'integrator="Euler"' in scene.scene_xml(WORLD.state) and scene.TIMESTEP == 0.001
-    assert scene.scene_xml(WORLD.state) == text and scene.TIMESTEP == 0.002
+        assert 'integrator="Euler"' in scene.scene_xml(WORLD.state) and scene_parts.TIMESTEP == 0.001
+    assert scene.scene_xml(WORLD.state) == text and scene_parts.TIMESTEP == 0.002
 
 
 def test_a_wrong_start_leaves_the_told_spread_and_stays_within_its_own():

@@ -11,7 +11,7 @@ from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
 from core_eval.rig.check import check_rig
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import load_parts
+from core_eval.run.parts import load_parts
 
 pytestmark = pytest.mark.serial
 

@@ -11,7 +11,8 @@ from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.path import compile_plan
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from devices.farm_rover.tools import FARM_ROVER
 from devices.inferred_device import device_from_alphabet
 from devices.tool import Effect, NoArguments, Tool

@@ -10,7 +10,7 @@ from configs.twin_writer import rig_file, rounded, with_parameters, write_parame
 from configs.yaml_file import load_yaml
 from configs.yaml_text import parse_yaml
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import load_parts
+from core_eval.run.parts import load_parts
 
 pytestmark = pytest.mark.broker
 

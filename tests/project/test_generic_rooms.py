@@ -62,7 +62,7 @@ def test_a_generic_module_knows_no_world(path: Path):
 
 
 SMALL = 5e-4
-NO_TOLERANCES = {("devices/robotic_arm/things.py", 1e-4): "the least mass of an object, kg"}
+NO_TOLERANCES = {("devices/arm/things.py", 1e-4): "the least mass of an object, kg"}
 
 
 @pytest.mark.parametrize(

@@ -84,5 +84,5 @@ def empty_log(path: Path) -> Path:
 
 def export(db: Path, form: str, path: Path, *more: str) -> Path:
     """Export by the command, and return where."""
-    assert main(["export", str(db), "-o", str(path), "--format", form, *more]) == 0
+    assert main(["log", "export", str(db), "-o", str(path), "--format", form, *more]) == 0
     return path

@@ -10,7 +10,8 @@ from pathlib import Path
 from core_eval.log import RunLog
 from core_eval.log.events import EpisodeStarted, Stepped
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 
 RANDOM = RunConfig(
     cells=(Cell(task="water_one_plant", rig="sim:farm_rover", agent="random"),), episodes=4, seed=10

@@ -10,7 +10,8 @@ from core_eval.live.live_run import LiveRun
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import Observers, ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 
 LOCAL = Address("127.0.0.1", 0)
 CALLS = {

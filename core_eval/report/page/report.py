@@ -36,7 +36,8 @@ from core_eval.report.tables.agents import (
     passed_cell,
     score_cell,
 )
-from core_eval.report.tables.harm import episodes_text, not_assessed_text, share_text
+from core_eval.report.tables.harm import episodes_text, share_text
+from core_eval.report.tables.harm_lines import harm_lines
 from core_eval.report.tables.harm_summary import by_kind, by_world_and_agent, read_harm
 from core_eval.report.tables.harm_words import amount, exposure
 from core_eval.report.tables.model_lines import options_lines
@@ -46,11 +47,9 @@ from core_eval.score.inexact import INEXACT_NOTE, inexact_json
 from core_eval.score.left_record import left_record_line
 from core_eval.score.metrics import BY_NAME, RANKED, RANKING, TABLE
 from core_eval.score.no_call import no_call
-from core_eval.score.no_rules import no_rules
 from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passed
 from core_eval.score.summary import gated_value, means
 from core_eval.score.tracked import Tracked, untracked
-from core_eval.score.twin_fit import bad_fits_text
 from core_eval.text.visible_text import LINE_AND_TAB, visible
 from sims.world_type import rule_of, unit_of
 
@@ -183,12 +182,10 @@ def html_pages(
             harm_kinds=by_kind(harm),
             rocs=[(rule, Markup(panel_svg(rule, set_names(rocs)))) for rule in rocs],
             sensor_sets=set_names(rocs),
-            bad_fits=bad_fits_text(episodes),
-            not_assessed=not_assessed_text(harm),
+            harm_lines=harm_lines(harm),
             choices=choices,
             risk=Markup(risk_svg(choices)) if choices else None,
             no_pictures=pictures.left_out,
-            no_rules=no_rules(episodes),
             left_record=left_record_line(episodes),
             table=TABLE,
             first=worst[0].id if worst else None,

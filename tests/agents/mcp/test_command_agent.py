@@ -24,7 +24,8 @@ from core_eval.log.events import Event, RigReady, Stepped, ignore
 from core_eval.rig.stop_button import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import EpisodeFailed
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 
 if TYPE_CHECKING:
     from agents.mcp.command_agent import CommandAgent

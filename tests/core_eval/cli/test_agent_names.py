@@ -45,7 +45,7 @@ def test_nothing_that_is_handed_on_holds_a_path(tmp_path: Path, capsys: pytest.C
         assert main(command) == 0
     for form in FORMATS:
         to = f"out-{form}"
-        assert main(["export", "pathrig.db", "--format", form, "-o", to]) == 0, form
+        assert main(["log", "export", "pathrig.db", "--format", form, "-o", to]) == 0, form
     capsys.readouterr()
     written = [path for path in tmp_path.rglob("*") if path.is_file() and "pathrig.db" not in path.name]
     written = [path for path in written if private not in path.parents]

@@ -1,4 +1,4 @@
-"""`harm --detect` and `sensors advise`: what they compute, print and keep in the log."""
+"""`harm --detect` and `rigs sensors`: what they compute, print and keep in the log."""
 
 import json
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_advice_buys_what_shows_the_harm(
     )
     files = ["--cost", str(prices), "--sensors", str(finer)]
     told = printed(
-        capsys, "sensors", "advise", str(log), *files, "--rigs", "80", "--jobs", "1", "-o", str(curve)
+        capsys, "rigs", "sensors", str(log), *files, "--rigs", "80", "--jobs", "1", "-o", str(curve)
     )
     assert told["candidates"]["leaf_wetness"]["price"] == 400.0, "one at each of four plants"
     assert told["greedy"][-1]["sensors"] == ["leaf_wetness"] == told["exact"][-1]["sensors"]
@@ -115,7 +115,7 @@ def test_a_price_list_that_does_not_fit(
 ) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text(line + "\n")
-    assert main(["sensors", "advise", str(log), "--cost", str(prices)]) == 2
+    assert main(["rigs", "sensors", str(log), "--cost", str(prices)]) == 2
     assert says in capsys.readouterr().err
 
 
@@ -163,7 +163,7 @@ def test_on_the_bench_a_finger_sensor_is_advised(
         "  finger_force: {kind: quantised, period: 0.05, resolution: 1.0, noise: 0.2}\n"
     )
     advice = printed(
-        capsys, "sensors", "advise", str(bench), "--sensors", str(finer), "--rigs", "80", "--jobs", "1"
+        capsys, "rigs", "sensors", str(bench), "--sensors", str(finer), "--rigs", "80", "--jobs", "1"
     )
     assert advice["events"] == {"all": 1, "judged": 1}
     assert advice["greedy"][-1]["sensors"] == ["finger_force"]

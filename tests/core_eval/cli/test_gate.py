@@ -1,6 +1,7 @@
-"""`pathrig gate`: saved from a run, checked against later ones."""
+"""`pathrig gate`: thresholds on a logged run, and a run compared with a baseline that was saved."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,12 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(*options: str) -> int:
-    return main(["gate", "check", "runs.db", "baseline.json", *options])
+    return main(["gate", "runs.db", "--against", "baseline.json", *options])
 
 
 def test_a_worse_run_is_1_and_the_same_one_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "oracle"]) == 0
-    assert main(["gate", "save", "runs.db", "-o", "baseline.json"]) == 0
+    assert main(["gate", "runs.db", "--save", "baseline.json"]) == 0
     assert main([*RUN, "oracle"]) == 0
     assert check() == 0
     # The same agent's name, other calls.
@@ -79,20 +80,45 @@ def test_a_bad_option_is_one_line(options: list[str], capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("reference", ["runs.db#x", "runs.db#7", "none.db"])
 def test_a_run_that_is_not_there_is_one_line(reference: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "oracle"]) == 0
-    assert main(["gate", "save", reference, "-o", "out.json"]) == 2
+    assert main(["gate", reference, "--save", "out.json"]) == 2
     assert not Path("out.json").exists()
 
 
-def test_the_old_verb_names_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["baseline", "check", "baseline.json", "runs.db", "--json"]) == 2
-    error = capsys.readouterr().err
-    assert "pathrig gate check DB FILE" in error and error.count("\n") == 1
+def test_a_log_is_judged_as_its_run_was(capsys: pytest.CaptureFixture[str]) -> None:
+    bounds = ["--fail-under", "pc>=0.9", "--junit"]
+    assert main([*RUN, "oracle", "--agent", "random", *bounds, "run.xml", "--report", "run.html"]) == 1
+    said = capsys.readouterr().err.replace("run.html", "gate.html")
+    assert main(["gate", "runs.db", *bounds, "gate.xml", "--report", "gate.html", "--json"]) == 1
+    printed = capsys.readouterr()
+    assert "threshold missed: random: path_correctness is" in said and said == printed.err
+    assert Path("gate.xml").read_text().replace("gate.html", "run.html") == Path("run.xml").read_text()
+    assert "oracle" in Path("gate.html").read_text()
+    judged = json.loads(printed.out)["thresholds"]
+    assert [(one["agent"], one["missed"] is None) for one in judged] == [("oracle", True), ("random", False)]
+    assert main(["gate", "runs.db", "--fail-under", "pc>=0"]) == 0
+
+
+def test_a_run_that_has_not_ended_passes_no_threshold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "oracle", "--episodes", "2"]) == 0
+    with sqlite3.connect("runs.db") as connection:
+        connection.execute("DELETE FROM episode WHERE number = 1")
+    capsys.readouterr()
+    assert main(["gate", "runs.db", "--fail-under", "pc>=0", "--junit", "gate.xml"]) == 1
+    assert "run 1 has not ended: 1 of its episodes were not run" in capsys.readouterr().err
+    xml = Path("gate.xml").read_text()
+    assert xml.count("not run: the run has not ended") == 1 and xml.count("not judged:") == 1
+
+
+def test_a_gate_on_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "oracle"]) == 0
+    assert main(["gate", "runs.db"]) == 2
+    assert "give --fail-under, --gates" in capsys.readouterr().err
 
 
 def test_an_agent_is_held_against_another_name(capsys: pytest.CaptureFixture[str]) -> None:
     Path("script.jsonl").write_text('{"name": "lock_safety_mode", "arguments": {}}\n')
     assert main([*RUN, "oracle"]) == 0
-    assert main(["gate", "save", "runs.db", "-o", "baseline.json"]) == 0
+    assert main(["gate", "runs.db", "--save", "baseline.json"]) == 0
     assert main([*RUN, "scripted:script.jsonl"]) == 0
     capsys.readouterr()
     # By its own name it is new, and the oracle is missing.
@@ -116,7 +142,7 @@ def test_an_agent_by_chance_is_tested_and_the_power_is_told(capsys: pytest.Captu
     for task in ("water_one_plant", "water_two_plants", "harvest_and_deliver", "rover_soil_that_is_dry"):
         suite += ["--task", task]
     assert main([*suite, "--agent", "mutated:0.5"]) == 0
-    assert main(["gate", "save", "runs.db", "-o", "baseline.json"]) == 0
+    assert main(["gate", "runs.db", "--save", "baseline.json"]) == 0
     content = json.loads(Path("baseline.json").read_text())
     for place, one in enumerate(content["episodes"]):
         one["scores"]["path_correctness"] += (-1) ** place * 0.05 * (1 + place)

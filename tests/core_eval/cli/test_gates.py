@@ -40,7 +40,7 @@ def test_a_threshold_holds_for_each_agent(capsys: pytest.CaptureFixture[str]) ->
     assert junit() == {"tests": 4, "failures": 1, "errors": 0, "skipped": 0}
 
 
-def test_and_for_each_task_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_and_for_each_task_where_a_file_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     # The calls of one task do the other one wrong; half of 1 and of something is more than 0.5.
     calls = [{"name": "unlock_safety_mode", "arguments": {}}]
     calls += [{"name": "move_to", "arguments": {"x": 3.5, "y": 12.5, "yaw": 0.0}}]
@@ -53,15 +53,16 @@ def test_and_for_each_task_where_asked(capsys: pytest.CaptureFixture[str]) -> No
         "harvest_and_deliver",
         "--agent",
         "scripted:calls.jsonl",
-        "--fail-under",
-        "pc>=0.6",
+        "--gates",
+        "gates.yaml",
     ]
+    gates("gates: [pc>=0.6]")
     assert main(command) == 0
-    assert main([*command, "--per-task"]) == 1
+    gates("gates: [{gate: pc>=0.6, per_task: true}]")
+    assert main(command) == 1
     said = capsys.readouterr().err
     assert "threshold missed: scripted:calls, harvest_and_deliver: path_correctness is" in said
     assert junit()["failures"] == 1
-    assert main([*RUN, "--agent", "oracle", "--per-task"]) == 2
 
 
 def test_a_missing_rig_is_skipped_and_3() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import subprocess
 import sys
 from importlib.metadata import version
@@ -12,7 +13,20 @@ import pytest
 import typer
 from paths import ROOT
 
+from core_eval.cli import verbs as cli_verbs
 from core_eval.cli.main import app, main
+
+LIGHT = {
+    *sys.stdlib_module_names,
+    *("annotated_doc", "core_eval", "devices", "shellingham", "typer"),
+}
+"""What `pathrig --help` imports: neither pydantic nor rich, which take 0.2 s."""
+OURS = {
+    "core_eval", "core_eval.rig", "core_eval.rig.final_stops", "core_eval.text", "core_eval.text.durations",
+    "core_eval.text.visible_text", "devices", "devices.stop_outcome", "core_eval.cli", "core_eval.cli.entry",
+    "core_eval.cli.main", "core_eval.cli.progress", "core_eval.cli.screen", "core_eval.cli.terminal",
+    "core_eval.cli.verbs",
+}  # fmt: skip
 
 
 def verbs(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -36,6 +50,53 @@ def test_every_verb_has_help(verb: tuple[str, ...], capsys: pytest.CaptureFixtur
     assert short == capsys.readouterr().out
     assert short.startswith(f"Usage: {' '.join(['pathrig', *verb])} ")
     assert "-h, --help" in short
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_the_first_look_imports_little(option: str) -> None:
+    code = "import sys; from core_eval.cli.entry import main; main(); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-S", "-c", code, option]
+    paths = os.pathsep.join([str(ROOT), *site.getsitepackages()])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "pathrig" in done.stdout
+    names = set(done.stderr.split())
+    assert {name.partition(".")[0] for name in names} - LIGHT <= {"__main__"}
+    assert {name for name in names if name.partition(".")[0] in ("core_eval", "devices")} == OURS
+
+
+def test_the_help_of_run_is_one_screen_in_five_groups(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["run", "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 60 and max(map(len, lines)) <= 80
+    groups = [line.rstrip(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert groups == ["What", "Model", "Rig and guard", "Gates", "Output"]
+    assert sum(line.startswith("  --") for line in lines) <= 30
+
+
+def test_no_summary_of_a_verb_is_cut(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "..." not in shown.partition("Evaluate:")[2]
+    for summaries in cli_verbs.VERBS.values():
+        assert all(f"{name} " in shown and f" {summary}\n" in shown for name, summary in summaries.items())
+
+
+@pytest.mark.parametrize(("old", "new"), cli_verbs.RENAMED.items())
+def test_an_old_word_is_an_error_that_names_the_new_one(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*old.split(), "x.db", "-o", "y"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"`pathrig {old}` is `pathrig {new}` now" in said
+    words = tuple(word for word in new.partition(" --")[0].split() if word.islower())
+    assert words in VERBS, "it is a verb"
 
 
 @pytest.mark.parametrize(("typed", "offered"), [("pathrig ri", "rigs"), ("pathrig rigs che", "check")])

@@ -22,8 +22,9 @@ from chat_standin import serving
 from paths import ROOT
 from rich.text import Text
 
+from core_eval.cli.console import GuardedConsole
 from core_eval.cli.main import main
-from core_eval.cli.screen import GuardedConsole, GuardedStream
+from core_eval.cli.screen import GuardedStream
 from core_eval.text.visible_text import LINE_AND_TAB, visible
 from devices.outcome import Outcome
 from firmware_bridge.approval import Question, TerminalApprover

@@ -15,7 +15,8 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--episodes", "2", "--db", "log.db"]
 BROKEN = (500, {"error": "no template"})

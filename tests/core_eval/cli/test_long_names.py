@@ -22,7 +22,7 @@ LONG = "Water the plants of the greenhouse, each one of them.\n" * 6
         ["show", LONG],
         ["models", "check", LONG],
         ["watch", LONG],
-        ["record", LONG, "-o", "out.yaml"],
+        ["log", "record", LONG, "-o", "out.yaml"],
         ["compare", LONG],
         ["score", "--db", LONG],
         ["worlds", "new", LONG],

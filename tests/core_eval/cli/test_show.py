@@ -99,8 +99,8 @@ def simulators() -> set[str]:
     return {pid for path in children for pid in path.read_text().split()}
 
 
-def found(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict]:
-    assert main(["show", "pathrig.db", "--json", *options]) == 0
+def found(capsys: pytest.CaptureFixture[str], *given: str) -> list[dict]:
+    assert main(["log", "search", "pathrig.db", *given, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -114,25 +114,25 @@ def test_words_are_found_in_the_transcripts(capsys: pytest.CaptureFixture[str]) 
     before = Path("pathrig.db").read_bytes()
     capsys.readouterr()
 
-    calls = [hit for hit in found(capsys, "--search", "plants waters") if hit["part"] == "call"]
+    calls = [hit for hit in found(capsys, "plants waters") if hit["part"] == "call"]
     assert [(hit["episode"], hit["step"]) for hit in calls] == [(1, 0), (2, 0)], "endings make no difference"
     assert "[water_plant]" in calls[0]["text"] or "[water]" in calls[0]["text"]
-    errors = found(capsys, "--search", "safety_locked", "--episode", "2")
+    errors = found(capsys, "safety_locked", "--episode", "2")
     assert [(hit["episode"], hit["step"], hit["part"]) for hit in errors] == [(2, 0, "error")]
     assert {hit["agent"] for hit in errors} == {"scripted:calls"}
     for nothing in ("giraffe", 'NEAR("', "water AND giraffe", "text:water*)"):
-        assert found(capsys, "--search", nothing) == [], nothing
+        assert found(capsys, nothing) == [], nothing
 
-    assert main(["show", "pathrig.db", "--search", '"unlock_safety_mode"']) == 0
+    assert main(["log", "search", "pathrig.db", '"unlock_safety_mode"']) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("episode 1 step 1  scripted:calls  call: ") for line in lines)
-    assert main(["show", "pathrig.db", "--search", "giraffe"]) == 0
+    assert main(["log", "search", "pathrig.db", "giraffe"]) == 0
     assert "do not contain" in capsys.readouterr().out
     assert Path("pathrig.db").read_bytes() == before, "a reader never writes the log"
 
 
 def test_a_search_for_no_word_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "pathrig.db", "--search", ' "" ']) == 2
+    assert main(["log", "search", "pathrig.db", ' "" ']) == 2
     assert "name a word" in capsys.readouterr().err
 
 

@@ -82,7 +82,7 @@ COMMANDS = {
         "--out",
         "s.jsonl",
     ],
-    "calibrate": ["calibrate", "barn.db", "--rig", "barn.yaml", "--dry-run"],
+    "calibrate": ["rigs", "calibrate", "barn.db", "--rig", "barn.yaml", "--dry-run"],
     "tasks list": ["tasks", "list"],
     "tasks show": ["tasks", "show", "cup_to_right_bin_and_home"],
     "tasks verify": ["tasks", "verify", "one.yaml"],

@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 from exported_log import empty_log, export, exported_log
 
-from core_eval.cli.export import FormatName
+from core_eval.cli.log import FormatName
 from core_eval.cli.main import main
 from core_eval.export import FORMATS
 from core_eval.log import LogReader
@@ -67,7 +67,7 @@ def test_json_lines_have_all_of_an_episode(db: Path, tmp_path: Path) -> None:
 def test_one_run(db: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = export(db, "jsonl", tmp_path / "out.jsonl", "--run", "2")
     assert [json.loads(line)["episode"]["id"] for line in out.read_text().splitlines()] == [3]
-    assert main(["export", str(db), "-o", str(out), "--format", "jsonl", "--run", "9"]) == 2
+    assert main(["log", "export", str(db), "-o", str(out), "--format", "jsonl", "--run", "9"]) == 2
     assert "there is no run 9" in capsys.readouterr().err
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_written_is_one_line(
         ("otel", tmp_path / "none" / "out", "there is no folder"),
     ]
     for form, path, words in refused:
-        assert main(["export", str(db), "-o", str(path), "--format", form]) == 2
+        assert main(["log", "export", str(db), "-o", str(path), "--format", form]) == 2
         [line] = capsys.readouterr().err.splitlines()
         assert words in line
     assert (tmp_path / "file").read_text() == "kept"
@@ -98,7 +98,7 @@ def test_a_time_that_no_format_holds_is_one_line(
 ) -> None:
     with sqlite3.connect(db) as connection:
         connection.execute(f"UPDATE step SET {column} = 2e11 WHERE t_result IS NOT NULL")
-    assert main(["export", str(db), "-o", str(tmp_path / "out"), "--format", form]) == 2
+    assert main(["log", "export", str(db), "-o", str(tmp_path / "out"), "--format", form]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert "beyond what the format holds" in line
     assert not (tmp_path / "out").exists()
@@ -114,7 +114,7 @@ def test_a_missing_library_is_named(
     module: str,
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert main(["export", str(db), "-o", str(tmp_path / "out"), "--format", form]) == 2
+    assert main(["log", "export", str(db), "-o", str(tmp_path / "out"), "--format", form]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert "pip install 'pathrig[export]'" in line
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@ from twin_rig import key, logged, nominal
 
 from configs.errors import ConfigError
 from configs.fault_priors import FaultPrior
-from configs.twin_config import TwinConfig, twin_fault
+from configs.twin_config import TwinConfig, check_twin
 from configs.variation import Variation
 from configs.worlds_loader import load_world
 from core_eval.harm.twin.likelihood import Channel
@@ -129,8 +129,8 @@ def test_a_sensor_that_does_not_follow_the_model_costs_a_bounded_amount():
     ],
 )
 def test_wrong_fault_priors_are_one_clear_line(prior, said, tmp_path):
-    found = twin_fault(TwinConfig.model_validate({"world": "farm_rover", "fault_priors": prior}))
-    assert found is not None and said in found[1]
+    with pytest.raises(ConfigError, match=said):
+        check_twin(TwinConfig.model_validate({"world": "farm_rover", "fault_priors": prior}))
     world = tmp_path / "world.yaml"
     world.write_text(f"base: farm_rover\nfault_priors: {prior}\n")
     with pytest.raises(ConfigError, match="fault_priors") as error:

@@ -14,7 +14,7 @@ from live_on_a_rig import LOCAL
 from page_measures import measured
 from real_browser import chromium
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.live.access import Authorizer
 from core_eval.live.heard_rig import NO_CALLS
 from core_eval.live.history import History
@@ -23,7 +23,8 @@ from core_eval.live.server import LivePage, serve_page
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.text.streams import STREAMS, world_stream
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode

@@ -13,7 +13,7 @@ from live_browser import Browser, open_page
 from live_on_a_rig import LOCAL, LiveOnARig
 from real_browser import chromium
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.cli.main import main
 from core_eval.live.access import Authorizer
 from core_eval.live.history import History
@@ -25,7 +25,8 @@ from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Event, Stepped, ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
 

@@ -1,4 +1,4 @@
-"""`pathrig backup`: a copy of a log that misses nothing, while it is written too."""
+"""`pathrig log backup`: a copy of a log that misses nothing, while it is written too."""
 
 import shutil
 import sqlite3
@@ -29,7 +29,7 @@ def test_a_running_log_is_copied_whole_where_a_copy_of_its_file_is_not(tmp_path:
         for k in range(20):
             episode.intent(Intent(k, "move_home", {}, call_id=f"c{k}"), Turn("go"))
         shutil.copyfile(live, plain)
-        assert main(["backup", str(live), str(copy)]) == 0
+        assert main(["log", "backup", str(live), str(copy)]) == 0
         episode.intent(Intent(20, "move_home", {}, call_id="c20"), Turn("go"))
     assert (steps_of(plain), steps_of(copy), steps_of(live)) == (0, 20, 21)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "live.db", "plain.db"]
@@ -56,7 +56,7 @@ def test_a_copy_is_one_moment_of_a_log_that_is_written_all_the_time(tmp_path: Pa
         seen = []
         for number in range(5):
             before = written
-            assert main(["backup", str(live), str(tmp_path / f"copy{number}.db")]) == 0
+            assert main(["log", "backup", str(live), str(tmp_path / f"copy{number}.db")]) == 0
             seen.append((before, steps_of(tmp_path / f"copy{number}.db")))
         after = written
     finally:
@@ -75,7 +75,7 @@ def test_a_copy_is_one_moment_of_a_log_that_is_written_all_the_time(tmp_path: Pa
 def test_an_older_log_is_copied_as_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db", isolation_level=None)) as old:
         migrate(old, tmp_path / "old.db", MIGRATIONS[:1])
-    assert main(["backup", str(tmp_path / "old.db"), str(tmp_path / "copy.db")]) == 0
+    assert main(["log", "backup", str(tmp_path / "old.db"), str(tmp_path / "copy.db")]) == 0
     for name in ("old.db", "copy.db"):
         with closing(sqlite3.connect(tmp_path / name)) as connection:
             assert connection.execute("PRAGMA user_version").fetchone() == (1,)
@@ -90,7 +90,7 @@ def test_an_earlier_copy_is_replaced_and_nothing_else(
     with RunLog(live) as log:
         episode = log.begin_episode(log.begin_run({}, {}, {}), START)
         episode.intent(Intent(0, "move_home", {}, call_id="c0"), Turn("go"))
-        assert main(["backup", str(live), str(copy)]) == 0
+        assert main(["log", "backup", str(live), str(copy)]) == 0
         assert steps_of(copy) == 1
         capsys.readouterr()
         for target, said in (
@@ -98,15 +98,15 @@ def test_an_earlier_copy_is_replaced_and_nothing_else(
             (tmp_path / "notes.txt", "is no log"),
             (tmp_path / "none" / "copy.db", "cannot be written: No such file or directory"),
         ):
-            assert main(["backup", str(live), str(target)]) == 2
+            assert main(["log", "backup", str(live), str(target)]) == 2
             errors = capsys.readouterr().err
             assert said in errors and errors.count("\n") == 1
         with RunLog(copy) as other:
             other.begin_run({}, {}, {})
             assert wal_of(copy).exists()
-            assert main(["backup", str(live), str(copy)]) == 2
+            assert main(["log", "backup", str(live), str(copy)]) == 2
             assert "is in use as a log" in capsys.readouterr().err
-    assert main(["backup", str(tmp_path / "none.db"), str(copy)]) == 2
+    assert main(["log", "backup", str(tmp_path / "none.db"), str(copy)]) == 2
     assert "there is no such log" in capsys.readouterr().err
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "live.db", "notes.txt"]

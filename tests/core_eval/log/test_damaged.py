@@ -149,7 +149,7 @@ def test_an_episode_of_no_run_is_one_line(
     shutil.copyfile(log, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE run SET id = 77")
-    assert main(["export", str(path), "--format", "otel", "-o", str(tmp_path / "spans.json")]) == 2
+    assert main(["log", "export", str(path), "--format", "otel", "-o", str(tmp_path / "spans.json")]) == 2
     assert capsys.readouterr().err == f"pathrig: {path}: there is no run 1\n"
 
 
@@ -225,8 +225,8 @@ def test_a_file_without_a_log_is_left_as_it_is(
     for command in (
         *(["show", str(path)], ["harm", str(path)], ["harm", str(path), "--detect"]),
         *(["report", str(path), "-o", out], ["score", "--db", str(path), "--write"]),
-        *(["compare", str(path), str(path)], ["export", str(path), "--format", "csv", "-o", out]),
-        *(["backup", str(path), out], ["gate", "save", str(path), "-o", out]),
+        *(["compare", str(path), str(path)], ["log", "export", str(path), "--format", "csv", "-o", out]),
+        *(["log", "backup", str(path), out], ["gate", str(path), "--save", out]),
         *(["run", "--resume", "--db", str(path)], ["watch", str(path)]),
     ):
         capsys.readouterr()

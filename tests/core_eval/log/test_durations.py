@@ -14,7 +14,8 @@ from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.report.tables.junit import junit_xml
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.rescore import rescore
 
 DAY = 86_400.0

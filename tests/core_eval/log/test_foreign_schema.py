@@ -95,7 +95,7 @@ def test_a_log_without_a_thing_of_ours_is_not_even_read(
     log: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     before = change(log, CHANGED[name])
-    for command in (*READERS, RUN, ["backup", str(log.with_name("copy.db"))]):
+    for command in (*READERS, RUN, ["log", "backup", str(log.with_name("copy.db"))]):
         told = refused(command, log, capsys)
         assert f"makes a log of schema {len(MIGRATIONS)}: {name} is missing or changed" in told
     assert log.read_bytes() == before
@@ -145,7 +145,7 @@ def test_bytes_that_are_no_text_are_one_line(log: Path, capsys: pytest.CaptureFi
         shutil.copyfile(log, path)
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.executescript(script + damage)
-        for command in (["show"], ["score", "--db"], RUN, ["backup", str(log.with_name("copy.db"))]):
+        for command in (["show"], ["score", "--db"], RUN, ["log", "backup", str(log.with_name("copy.db"))]):
             capsys.readouterr()
             given = [*command, str(path)] if "--db" in command else [command[0], str(path), *command[1:]]
             status, told = main(given), capsys.readouterr().err

@@ -95,7 +95,7 @@ def test_a_migrated_log_passes_sqlites_own_check(version: int, tmp_path: Path) -
     with closing(sqlite3.connect(path)) as log:
         assert log.execute("SELECT count(*) FROM failure").fetchone()[0] > 0
         assert log.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert main(["backup", str(path), str(copy)]) == 0
+    assert main(["log", "backup", str(path), str(copy)]) == 0
 
 
 def test_to_score_twice_adds_one_scoring(tmp_path: Path) -> None:

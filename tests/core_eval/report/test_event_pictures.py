@@ -205,12 +205,12 @@ def test_events_are_counted_from_0_as_calls_are(log, capsys, tmp_path):
     out = tmp_path / "hit.png"
     with LogReader(log) as reader:
         count = len(reader.harm(1))
-    assert main(["picture", f"{log}#1", "--event", str(count), "-o", str(out)]) == 2
+    assert main(["log", "picture", f"{log}#1", "--event", str(count), "-o", str(out)]) == 2
     assert f"the episode has {count} harm events, 0 to {count - 1}" in capsys.readouterr().err
-    assert main(["picture", f"{log}#1", "--event", "0", "-o", str(out)]) == 0 and out.exists()
+    assert main(["log", "picture", f"{log}#1", "--event", "0", "-o", str(out)]) == 0 and out.exists()
 
 
 def test_a_picture_that_is_no_png_is_refused(log, capsys, tmp_path):
-    assert main(["picture", f"{log}#1", "-o", str(tmp_path / "field.jpg")]) == 2
+    assert main(["log", "picture", f"{log}#1", "-o", str(tmp_path / "field.jpg")]) == 2
     assert "field.jpg: the picture is a PNG file, so end the name in .png" in capsys.readouterr().err
     assert not (tmp_path / "field.jpg").exists()

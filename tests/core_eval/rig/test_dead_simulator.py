@@ -15,7 +15,7 @@ from played_episode import GOLDEN, UNLOCK, Player, play
 
 from agents.agent import Action, Observation, StopAction
 from agents.interruptible_agent import InterruptibleAgent
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.rig.session import RigSession, open_rig

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from configs.rigs_loader import RigConfig, load_rig
+from configs.rig_config import RigConfig
+from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from configs.worlds_loader import load_world
 from core_eval.rig.known_rig import known_rig

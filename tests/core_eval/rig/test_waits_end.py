@@ -27,7 +27,8 @@ from core_eval.log.events import ignore
 from core_eval.rig.signals import StopRequested
 from core_eval.rig.stop_button import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Parts, Run, load_parts
+from core_eval.run.parts import Parts, load_parts
+from core_eval.run.plan import Run
 from devices.outcome import Outcome
 
 pytestmark = pytest.mark.serial

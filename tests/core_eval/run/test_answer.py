@@ -13,7 +13,8 @@ from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.verify.task import verify_task
 
 TASKS = """tasks:

@@ -15,7 +15,8 @@ from tapped_rig import FieldRover, TappedPort, tapped, tools_on
 
 from agents.agent import Action, ToolCallAction
 from configs.errors import ConfigError
-from configs.rigs_loader import RigConfig, load_rig
+from configs.rig_config import RigConfig
+from configs.rigs_loader import load_rig
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import ignore
 from core_eval.rig.session import open_rig

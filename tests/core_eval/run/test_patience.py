@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from bridge_rig import wait_until
 
-from configs.rigs_loader import RigConfig
+from configs.rig_config import RigConfig
 from core_eval.rig import session as rig_session
 from core_eval.rig.session import RigSession
 from devices.stop_outcome import StopOutcome

@@ -12,7 +12,8 @@ from configs.errors import ConfigError
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.rescore import rescore
 
 pytestmark = pytest.mark.serial

@@ -117,7 +117,7 @@ def test_a_replay_takes_the_streams_that_the_log_names():
 
 def test_a_recording_begins_with_its_own_task_and_seed(capsys: pytest.CaptureFixture[str]):
     run("--task", "tasks.yaml#one", "--agent", "random")
-    assert main(["record", "pathrig.db#1", "--out", "rover.json"]) == 0
+    assert main(["log", "record", "pathrig.db#1", "--out", "rover.json"]) == 0
     on_it = ["run", "--rig", "snapshot:rover.json", "--agent", "replay:pathrig.db#1"]
     assert main([*on_it, "--task", "tasks.yaml#one"]) == 0
     with LogReader(Path("pathrig.db")) as reader:

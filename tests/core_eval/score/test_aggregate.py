@@ -180,14 +180,16 @@ def test_the_command_line_takes_a_file(
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text("pareto: [pc_ktc, calls]\nweights: {pc_ktc: 1}\n")
     command = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle"]
-    assert main([*command, "--episodes", "2", "--aggregate", "mine.yaml", "--json"]) == 0
+    assert main([*command, "--episodes", "2"]) == 0
+    capsys.readouterr()
+    assert main(["show", "pathrig.db", "--aggregate", "mine.yaml", "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)["summary"]
     assert summary["pareto"] == {"metrics": ["pc_ktc", "calls"], "front": ["oracle"]}
     assert summary["aggregate"]["agents"] == {"oracle": 1.0}
     assert summary["agents"]["oracle"]["distinct"] == 1
     assert main(["score", "--db", "pathrig.db", "--aggregate", "mine.yaml"]) == 0
     assert "gated" in capsys.readouterr().out
-    assert main([*command, "--aggregate", "none.yaml"]) == 2
+    assert main(["show", "pathrig.db", "--aggregate", "none.yaml"]) == 2
     assert "none.yaml: cannot be read" in capsys.readouterr().err
 
 

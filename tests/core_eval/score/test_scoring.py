@@ -15,7 +15,8 @@ from core_eval.log import FailureRow, HarmRow, LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.log.rows import TruthRow
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from core_eval.score.failure_labels import failure_rows
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.scoring import EpisodeScore, harm_metrics, score_episode

@@ -112,11 +112,11 @@ def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, ca
     db = run(str(shy), tmp_path)
     text = shy.read_text()
     capsys.readouterr()
-    assert main(["calibrate", str(db), "--rig", str(shy), "--dry-run", "--json"]) == 0
+    assert main(["rigs", "calibrate", str(db), "--rig", str(shy), "--dry-run", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["written"] is None
     assert shy.read_text() == text
-    assert main(["calibrate", str(db), "--rig", str(shy)]) == 0
+    assert main(["rigs", "calibrate", str(db), "--rig", str(shy)]) == 0
     assert "identified parameters" in capsys.readouterr().out
     assert "water_flow:" in shy.read_text()
     assert text.splitlines()[0] in shy.read_text()
@@ -133,7 +133,7 @@ def test_a_shipped_rig_is_not_changed_and_one_of_ones_own_starts_from_it(shy, tm
     (tmp_path / "script.jsonl").write_text(PROBING)
     shy.write_text(shy.read_text().replace("name: shy", "name: sim-farm-mqtt"))
     db = run(str(shy), tmp_path)
-    command = ["calibrate", str(db), "--rig", "sim-farm-mqtt"]
+    command = ["rigs", "calibrate", str(db), "--rig", "sim-farm-mqtt"]
     assert main(command) == 2
     assert "is not changed: give -o sim-farm-mqtt.yaml" in capsys.readouterr().err
     assert main([*command, "-o", "mine.yaml"]) == 0
@@ -144,7 +144,7 @@ def test_a_shipped_rig_is_not_changed_and_one_of_ones_own_starts_from_it(shy, tm
     assert mine.model_copy(update={"twin": None}) == theirs.model_copy(update={"twin": None})
     assert main([*command, "-o", "mine.yaml"]) == 2
     assert "exists already; calibrate it by --rig mine.yaml" in capsys.readouterr().err
-    assert main(["calibrate", str(db), "--rig", "mine.yaml", "-o", "other.yaml"]) == 2
+    assert main(["rigs", "calibrate", str(db), "--rig", "mine.yaml", "-o", "other.yaml"]) == 2
     assert "is a rig file of your own" in capsys.readouterr().err
 
 
@@ -206,12 +206,12 @@ def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_pat
     db = run(str(shy), tmp_path)
     text = shy.read_text()
     capsys.readouterr()
-    assert main(["calibrate", str(db), "--rig", str(shy)]) == 2
+    assert main(["rigs", "calibrate", str(db), "--rig", str(shy)]) == 2
     said = capsys.readouterr()
     assert "does not explain the episodes (p = 0.000)" in said.err and said.err.count("\n") == 1
     assert "identified" in said.out
     assert shy.read_text() == text
-    assert main(["calibrate", str(db), "--rig", str(shy), "--force"]) == 0
+    assert main(["rigs", "calibrate", str(db), "--rig", str(shy), "--force"]) == 0
     assert shy.read_text() != text
 
 
@@ -226,7 +226,7 @@ def test_calibrate_counts_the_refits_whose_interval_holds_the_truth(shy, tmp_pat
     (tmp_path / "script.jsonl").write_text("\n".join(lines) + "\n")
     db = run(str(shy), tmp_path)
     capsys.readouterr()
-    command = ["calibrate", str(db), "--rig", str(shy), "--dry-run", "--force"]
+    command = ["rigs", "calibrate", str(db), "--rig", str(shy), "--dry-run", "--force"]
     assert main([*command, "--coverage", "2"]) == 0
     said = capsys.readouterr().out
     # Only a parameter that the refits identify has intervals to count.
@@ -246,7 +246,7 @@ def test_an_absurd_duration_is_one_clear_line(shy, tmp_path, capsys, duration):
     with RunLog(db) as log:
         log.connection.execute("UPDATE step SET duration = ? WHERE k = 1", (duration,))
     capsys.readouterr()
-    assert main(["calibrate", str(db), "--rig", str(shy), "--dry-run"]) == 2
+    assert main(["rigs", "calibrate", str(db), "--rig", str(shy), "--dry-run"]) == 2
     said = capsys.readouterr().err
     reason = "step.duration of row 2: inf is no" if duration == float("inf") else "step 1 lasted"
     assert reason in said
@@ -257,11 +257,11 @@ def test_an_absurd_duration_is_one_clear_line(shy, tmp_path, capsys, duration):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["calibrate"], "--rig NAME"),
-        (["calibrate", "--rig", "sim:farm_rover"], "no rig file"),
-        (["calibrate", "--rig", "sim-farm-mqtt"], "give the log"),
-        (["calibrate", "none.db", "--rig", "sim-farm-mqtt", "--dry-run"], "none.db"),
-        (["calibrate", "--rig", "grbl-serial", "--probing", "x.jsonl"], "no probing script"),
+        (["rigs", "calibrate"], "--rig NAME"),
+        (["rigs", "calibrate", "--rig", "sim:farm_rover"], "no rig file"),
+        (["rigs", "calibrate", "--rig", "sim-farm-mqtt"], "give the log"),
+        (["rigs", "calibrate", "none.db", "--rig", "sim-farm-mqtt", "--dry-run"], "none.db"),
+        (["rigs", "calibrate", "--rig", "grbl-serial", "--probing", "x.jsonl"], "no probing script"),
     ],
 )
 def test_wrong_use_is_one_clear_line(arguments, said, capsys):
@@ -273,7 +273,7 @@ def test_wrong_use_is_one_clear_line(arguments, said, capsys):
 
 def test_a_log_without_the_rigs_episodes_says_whose_it_has(shy, tmp_path, capsys):
     db = run("sim:farm_rover", tmp_path)
-    assert main(["calibrate", str(db), "--rig", str(shy)]) == 2
+    assert main(["rigs", "calibrate", str(db), "--rig", str(shy)]) == 2
     assert "its rigs are: sim:farm_rover" in capsys.readouterr().err
 
 

@@ -64,7 +64,7 @@ def recorded(folder: Path, mosquitto_url: str) -> tuple[Path, Path]:
     db, rig = folder / "live.db", f"rig-{secrets.token_hex(3)}"
     with DeviceEndpoint(FarmSimulator(WORLD), MqttPort(mosquitto_url, rig)):
         run(db, f"{mosquitto_url}/{rig}", "oracle", f"scripted:{folder / 'other.jsonl'}", "random")
-    assert main(["record", f"{db}#1", "-o", str(folder / "rover.json")]) == 0
+    assert main(["log", "record", f"{db}#1", "-o", str(folder / "rover.json")]) == 0
     return db, folder / "rover.json"
 
 
@@ -158,7 +158,7 @@ def test_of_several_recordings_the_one_that_goes_on_is_followed(
 ) -> None:
     db, _ = recorded
     snapshot = tmp_path / "both.json"
-    assert main(["record", str(db), "-o", str(snapshot)]) == 0
+    assert main(["log", "record", str(db), "-o", str(snapshot)]) == 0
     agents = ("oracle", f"scripted:{folder / 'other.jsonl'}", "random")
     episodes = run(tmp_path / "again.db", f"snapshot:{snapshot}", *agents)
     assert [episode.left_record for episode in episodes] == [None] * 3
@@ -195,7 +195,7 @@ def physical(folder: Path, mosquitto_url: str) -> tuple[Path, Path]:
     rover.pass_time(500.0)
     with DeviceEndpoint(rover, MqttPort(mosquitto_url, name)):
         run(db, str(rig), "oracle")
-    assert main(["record", str(db), "-o", str(folder / "physical.json")]) == 0
+    assert main(["log", "record", str(db), "-o", str(folder / "physical.json")]) == 0
     return db, folder / "physical.json"
 
 
@@ -241,7 +241,7 @@ def test_a_record_without_a_twin_ends_where_it_is_left(
         (lambda text: text[: len(text) // 2], "is no snapshot, or damaged: no JSON"),
         (lambda text: text.replace('"liters": 4.5', '"liters": 4.6'), "its checksum does not fit"),
         (lambda text: text.replace('"version": 1', '"version": 9'), "is of version 9"),
-        (lambda text: '{"format": "something else"}', "is no snapshot: write one with `pathrig record`"),
+        (lambda text: '{"format": "something else"}', "is no snapshot: write one with `pathrig log record`"),
         (lambda text: "\x00\xff", "is no snapshot, or damaged"),
     ],
 )
@@ -288,20 +288,20 @@ def test_what_cannot_be_recorded_is_one_line(
     says: str,
 ) -> None:
     monkeypatch.chdir(folder)
-    assert main(["record", *given, "-o", str(tmp_path / "x.json")]) == 2
+    assert main(["log", "record", *given, "-o", str(tmp_path / "x.json")]) == 2
     assert says in capfd.readouterr().err
-    assert main(["record", "physical.db", "-o", str(tmp_path / "none" / "x.json")]) == 2
+    assert main(["log", "record", "physical.db", "-o", str(tmp_path / "none" / "x.json")]) == 2
     assert "create it first" in capfd.readouterr().err
 
 
 def test_a_file_is_not_replaced_unasked(
     physical: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["record", str(physical[0]), "-o", str(physical[1])]) == 2
+    assert main(["log", "record", str(physical[0]), "-o", str(physical[1])]) == 2
     assert "exists already" in capfd.readouterr().err
     # Nor the log itself, asked or not.
     before = physical[0].read_bytes()
-    assert main(["record", str(physical[0]), "-o", str(physical[0]), "--force"]) == 2
+    assert main(["log", "record", str(physical[0]), "-o", str(physical[0]), "--force"]) == 2
     assert "is an input file" in capfd.readouterr().err
     assert physical[0].read_bytes() == before
 

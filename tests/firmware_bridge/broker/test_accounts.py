@@ -49,7 +49,7 @@ def drives(url: str) -> bool:
 
 
 def command(*arguments: object) -> int:
-    return main(["broker", *(str(one) for one in arguments)])
+    return main(["rigs", "broker", *(str(one) for one in arguments)])
 
 
 def test_a_rig_that_was_taken_away_is_dropped_and_the_others_stay(

@@ -1,4 +1,4 @@
-"""The broker that `pathrig broker init` makes, as mosquitto runs it: who gets in, and who may do what."""
+"""The broker that `pathrig rigs broker init` makes, run by mosquitto: who gets in, and who may do what."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_command_prints_how_to_start_it_and_keeps_secrets_to_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "broker"
-    assert main(["broker", "init", str(folder), "--rig", "rover-7", "--host", "broker.local"]) == 0
+    assert main(["rigs", "broker", "init", str(folder), "--rig", "rover-7", "--host", "broker.local"]) == 0
     printed = capsys.readouterr().out
     assert f"mosquitto -c {folder / 'mosquitto.conf'}" in printed
     assert "@broker.local:8883/rover-7?ca=" in printed
@@ -145,7 +145,7 @@ def test_the_command_prints_how_to_start_it_and_keeps_secrets_to_itself(
     secret = printed.split("mqtts://host:")[1].split("@")[0]
     assert secret not in (folder / "passwd").read_text()
     assert "set_tcp_nodelay true" in (folder / "mosquitto.conf").read_text()
-    assert main(["broker", "init", str(folder)]) == 2
+    assert main(["rigs", "broker", "init", str(folder)]) == 2
     assert "holds a broker already" in capsys.readouterr().err
 
 
@@ -183,7 +183,7 @@ def test_a_rig_is_not_added_twice_and_not_to_what_is_no_broker(
 ) -> None:
     folder = tmp_path / "broker"
     made(folder)
-    assert main(["broker", "add-rig", str(folder), "crane", "--json"]) == 0
+    assert main(["rigs", "broker", "add-rig", str(folder), "crane", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert list(told["hosts"]) == list(told["devices"]) == ["crane"]
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
@@ -196,7 +196,7 @@ def test_a_rig_is_not_added_twice_and_not_to_what_is_no_broker(
         (tmp_path / "nowhere", "x", "holds no broker"),
         (tmp_path / "half", "x", "passwd is missing"),
     ):
-        assert main(["broker", "add-rig", str(where), name]) == 2
+        assert main(["rigs", "broker", "add-rig", str(where), name]) == 2
         line = capsys.readouterr().err
         assert says in line and line.count("\n") == 1, line
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
@@ -219,7 +219,7 @@ def test_what_cannot_be_made_is_one_line_of_bad_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
 ) -> None:
     (tmp_path / "mosquitto.conf").touch()
-    assert main(["broker", "init", *(one.format(tmp=tmp_path) for one in arguments)]) == 2
+    assert main(["rigs", "broker", "init", *(one.format(tmp=tmp_path) for one in arguments)]) == 2
     line = capsys.readouterr().err
     assert says in line and line.count("\n") == 1
     assert [file.name for file in tmp_path.iterdir()] == ["mosquitto.conf"]

@@ -17,7 +17,8 @@ from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.rig.session import open_rig
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run, load_parts
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
 from firmware_bridge.firmware.build import missing_packages
 
 pytestmark = pytest.mark.firmware

@@ -5,9 +5,11 @@ from arm_rig import WORLD
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sims.arm.geometry import UnreachableError, wrapped
+from sims.arm.speed_profile import MotionLimits
 from sims.robotic_arm import scene
-from sims.robotic_arm.kinematics import UnreachableError, joint_angles, wrapped
-from sims.robotic_arm.trajectory import MotionLimits, paced, retimed, straight, within_joint_speeds
+from sims.robotic_arm.kinematics import joint_angles
+from sims.robotic_arm.trajectory import paced, retimed, straight, within_joint_speeds
 
 MODEL = mujoco.MjModel.from_xml_string(scene.scene_xml(WORLD))
 DATA = mujoco.MjData(MODEL)

@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 from arm_rig import WORLD, arm, do
 
+from sims.arm.scene_parts import TIMESTEP
 from sims.robotic_arm.harm_monitor import HarmMonitor
 from sims.robotic_arm.physics import BenchPhysics
-from sims.robotic_arm.scene import TIMESTEP, scene_xml
+from sims.robotic_arm.scene import scene_xml
 
 
 def test_what_stands_presses_with_its_weight_and_hardly_sinks():

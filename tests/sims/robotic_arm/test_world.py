@@ -4,7 +4,7 @@ import pytest
 from arm_rig import WORLD, arm
 from pydantic import ValidationError
 
-from devices.robotic_arm.things import GRIP_HEIGHT
+from devices.arm.things import GRIP_HEIGHT
 from devices.robotic_arm.world import BenchWorld
 from sims.overrides import WorldError, deep_merge, merge_world
 

@@ -5,6 +5,8 @@ from threading import Event
 import pytest
 from so101_rig import do, events, needs_so101, so101, to, world
 
+from devices.so101_arm.world import JOINTS
+
 pytestmark = needs_so101
 
 POST = {"obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}}}
@@ -64,7 +66,7 @@ def test_a_load_that_is_too_heavy_is_noted_where_the_arm_comes_to_rest_first():
     do(simulator, "move_to", x=0.37, y=0.03, z=0.1, pitch=0.3)
     do(simulator, "lock_safety")
     do(simulator, "lock_safety")
-    load, limit = simulator.joint_load("shoulder_lift"), world().limits.joint_torque
+    load, limit = simulator.joint_load(JOINTS.index("shoulder_lift")), world().limits.joint_torque
     assert load > limit
     (event,) = simulator.events
     assert (event.kind, event.entity) == ("joint_overload", "shoulder_lift")
@@ -77,4 +79,4 @@ def test_torques_at_rest_are_low_passed_as_long_as_they_last():
     for _ in range(10):
         do(simulator, "unlock_safety")
     low_passed = simulator.state_dict()["torques"]["shoulder_lift"]
-    assert low_passed == pytest.approx(simulator.joint_load("shoulder_lift"), rel=1e-4)
+    assert low_passed == pytest.approx(simulator.joint_load(JOINTS.index("shoulder_lift")), rel=1e-4)

@@ -20,7 +20,7 @@ def poses(count):
 
 
 def test_angles_bring_the_fingertips_to_the_pose(physics):
-    from sims.so101_arm.kinematics import UnreachableError
+    from sims.arm.geometry import UnreachableError
 
     kinematics, data, reached = physics.kinematics, mujoco.MjData(physics.model), 0
     for pose in poses(400):

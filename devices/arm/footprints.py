@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from devices.robotic_arm import tolerances
+from devices.arm import tolerances
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from devices.robotic_arm.footprints import Footprint, first_overlap
-from devices.robotic_arm.hidden import BenchHidden
-from devices.robotic_arm.things import GRIP_HEIGHT, LEAST_MASS, BenchObject, Bin, Obstacle
+from devices.arm.footprints import Footprint, first_overlap
+from devices.arm.hidden import BenchHidden
+from devices.arm.things import GRIP_HEIGHT, LEAST_MASS, BenchObject, Bin, Obstacle
 
 
 class Layout(Protocol):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
+from devices.arm.bench_part import Angle, Coordinate, Height, Length
+from devices.arm.footprints import Footprint
 from devices.models import FrozenModel
-from devices.robotic_arm.bench_part import Angle, Coordinate, Height, Length
-from devices.robotic_arm.footprints import Footprint
 
 GRIP_HEIGHT = 0.02
 """Height of an object's reference point, where the fingertips grip it, above the middle of its base, m."""
@@ -120,3 +120,36 @@ class Obstacle(FrozenModel):
         length, width, height = self.size
         top = self.z + height
         return Footprint(name, self.x, self.y, self.yaw, length / 2, width / 2, self.z, top, fixed=True)
+
+
+class Block(Protocol):
+    """A box that stands at a place, turned about the vertical; its size is length, width and height, m."""
+
+    @property
+    def x(self) -> float:
+        """Of its middle, m."""
+
+    @property
+    def y(self) -> float:
+        """Of its middle, m."""
+
+    @property
+    def z(self) -> float:
+        """Of its base, m."""
+
+    @property
+    def yaw(self) -> float:
+        """Of its length, rad."""
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """Length, width and height, m."""
+
+
+def lies_in(block: Block, x: float, y: float, z: float) -> bool:
+    """Return whether a point, m, lies in a block."""
+    dx, dy = x - block.x, y - block.y
+    along = dx * math.cos(block.yaw) + dy * math.sin(block.yaw)
+    across = dy * math.cos(block.yaw) - dx * math.sin(block.yaw)
+    length, width, height = block.size
+    return abs(along) < length / 2 and abs(across) < width / 2 and block.z <= z < block.z + height

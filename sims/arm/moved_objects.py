@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from devices.robotic_arm import tolerances
-from devices.robotic_arm.harm_rules import DROP, OBJECT_DISPLACED
-from sims.robotic_arm.free_objects import FreeObjects
+from devices.arm import tolerances
+from devices.arm.harm_rules import DROP, OBJECT_DISPLACED
+from sims.arm.free_objects import FreeObjects
 
 
 class MovedObjects:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.robotic_arm.layout import Layout
-from sims.robotic_arm.free_objects import FreeObjects
+from devices.arm.layout import Layout
+from sims.arm.free_objects import FreeObjects
 
 
 class Slots:

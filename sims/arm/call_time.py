@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from devices.outcome import PROTECTIVE_STOP
+from sims.arm.contact_mask import ContactMask
 from sims.clock import Clock
-from sims.robotic_arm.contact_mask import ContactMask
 from sims.time_stepping import RigFault
 
 TICK = 0.04

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import mujoco
 
-from sims.robotic_arm import scene
-from sims.robotic_arm.bench_model import BenchModel
+from sims.arm import scene_parts
+from sims.arm.bench_model import BenchModel
 
 LOWERING = 0.0005
 """Step by which an object is lowered until it stands, m."""
@@ -47,13 +47,13 @@ class ContactMask:
         """Let the arm and the target pass through everything but each other, the bench and bins' floors."""
         physics, model = self._physics, self._physics.model
         self.active = True
-        model.geom_conaffinity[:] = physics.bench.conaffinity & ~scene.ARM
+        model.geom_conaffinity[:] = physics.bench.conaffinity & ~scene_parts.ARM
         if target is not None:
             self._ghosts.add(target)
         for name in self._ghosts:
             geom = physics.bench.geom[name]
-            model.geom_contype[geom] = scene.HELD
-            model.geom_conaffinity[geom] = scene.FLOOR | (scene.ARM if name == target else 0)
+            model.geom_contype[geom] = scene_parts.HELD
+            model.geom_conaffinity[geom] = scene_parts.FLOOR | (scene_parts.ARM if name == target else 0)
 
     def lift(self) -> None:
         """End the mask as soon as none of the disabled pairs overlaps."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sims.robotic_arm.kinematics import Array
+from sims.arm.geometry import Array
 
 TIME = 0.1
 """Time constant of the low-passed torques, s."""

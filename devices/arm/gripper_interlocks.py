@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from devices.arm.things import GRIP_HEIGHT
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
-from devices.robotic_arm.things import GRIP_HEIGHT
 
 BELOW_TOLERANCE = 0.005
 """Maximum depth of a place pose below the surface's own height for it, m: the descent ends at the touch."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from devices.robotic_arm.hidden import BenchHidden
+from devices.arm.hidden import BenchHidden
 from devices.sensors import SensorSpec
 from sims.coarse_sensors import CoarseSensor
 

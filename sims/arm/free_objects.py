@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sims.robotic_arm.bench_model import BenchModel, Engine
-from sims.robotic_arm.kinematics import Array
+from sims.arm.bench_model import BenchModel, Engine
+from sims.arm.geometry import Array
 
 REST_SPEED = 0.003
 """Speed, m/s and rad/s, below which an object rests."""

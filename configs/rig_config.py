@@ -1,0 +1,336 @@
+"""One rig, as its file or URL states it, and what must hold of it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+
+from configs.device_types import device_ref, load_device
+from configs.drivers_loader import driver_path, load_driver
+from configs.envelope_names import check_envelope
+from configs.errors import ConfigError, at
+from configs.programs import require
+from configs.twin_config import TwinConfig, check_twin
+from configs.worlds_loader import known_world, load_world
+from configs.yaml_file import YamlFile, nearest
+from devices.device_type import DeviceType, an
+from devices.drivers.driver_file import DriverFile
+from devices.drivers.settings import settings_faults
+from firmware_bridge.envelope import Envelope
+from firmware_bridge.guard import GuardMode
+from firmware_bridge.links import LINK_TYPES, LinkType, link_type
+from firmware_bridge.mqtt.address import without_password
+
+IN_PROCESS = "sim"
+"""The scheme of a rig that is a simulator in this process, whose link takes no address."""
+
+
+class RigConfig(BaseModel):
+    """One rig."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="what the log calls the rig")
+    url: str = Field(
+        description="mqtt://[user[:pass]@]host[:port]/RIG, mqtts://..., serial:///dev/ttyACM0?baud=115200, "
+        "serial://?serial=NUMBER, serial://?vid=2341&pid=0042, socket://HOST:PORT, rfc2217://HOST:PORT, "
+        "mcp:COMMAND, mcp:https://HOST/PATH, snapshot:FILE, sim:WORLD"
+    )
+    device: str | None = Field(
+        default=None,
+        description="the device type: a registered name, or a device file; left out, the task's own is taken",
+    )
+    world: str | None = Field(
+        default=None, description="the world that it simulates; left out for a physical rig"
+    )
+    site: str | None = Field(
+        default=None,
+        description="the world, by name or file, where a physical rig works: the layout by which the "
+        "guard checks interlocks and limits; left out: its twin's world, or only what needs no layout",
+    )
+    spawn: bool = Field(
+        default=False,
+        description="start the simulator (and for MQTT an embedded broker) as processes, and end them again",
+    )
+    guard: GuardMode | None = Field(
+        default=None, description="left out: observe on simulators, block on physical rigs"
+    )
+    envelope: dict[str, dict[str, Any]] = Field(
+        default={},
+        description="limits that no call may leave, whatever the guard: tool, argument, pattern as in a "
+        "plan, such as {move_to: {x: {min: 0, max: 20}}}",
+    )
+    truth: bool = Field(
+        default=True,
+        description="false: take no ground truth from it; its twin assesses the harm, as for a physical rig",
+    )
+    twin: TwinConfig | None = Field(
+        default=None, description="the model that assesses the harm of a rig without ground truth"
+    )
+    camera: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s;,'\"]+$",
+        description="the http(s) address of a picture or MJPEG stream, which the browser loads for the live "
+        "page",
+    )
+    home: str | None = Field(
+        default=None,
+        description="a tool without arguments that takes the machine home after a run that ended in order; "
+        "left out: it stays where it was stopped",
+    )
+    reset: str | None = Field(
+        default=None,
+        description="of an mcp: rig: a program with its arguments that is run before each episode, while no "
+        "session with the server is open; exit status 0: the rig is as for the first episode",
+    )
+    check: str | None = Field(
+        default=None,
+        description="of an mcp: rig: a program with its arguments that judges the goal after each episode: "
+        "exit status 0: met, 1: not met, any other: not known",
+    )
+    discovery: Literal["homeassistant"] | None = Field(
+        default=None,
+        description="announce the rig's state, stop and sensors to Home Assistant over the rig's own broker",
+    )
+    discovery_prefix: str = Field(
+        default="homeassistant",
+        pattern=r"^[^+#/]+(/[^+#/]+)*$",
+        description="Home Assistant's discovery prefix",
+    )
+    driver: str | None = Field(
+        default=None,
+        description="how the hardware is spoken to: a shipped driver's name or a file; left out: "
+        "pathrig-json, our own wire",
+    )
+    driver_options: dict[str, Any] = Field(default={}, description="the driver's options")
+    driver_tables: dict[str, dict[str, dict[str, Any]]] = Field(
+        default={}, description="the driver's tables: table, row, column"
+    )
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the rig is a simulator in this process."""
+        return urlsplit(self.url).scheme == IN_PROCESS
+
+    @property
+    def link_type(self) -> LinkType | None:
+        """The kind of link that leads to it; None of a simulator in this process."""
+        return link_type(self.url)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_file_means(cls, data: Any, info: ValidationInfo) -> Any:
+        """Take `truth` out of the URL, and find the files that a rig's file names beside itself."""
+        file = (info.context or {}).get("file")
+        if file is None or not isinstance(data, dict):
+            return data
+        found = dict(data)
+        if isinstance(url := data.get("url"), str):
+            with at("url"):
+                found["url"], truth = without_truth(url)
+            if not truth:
+                found["truth"] = False
+        if isinstance(device := data.get("device"), str):
+            found["device"] = device_ref(device, file.path)
+        if isinstance(driver := data.get("driver"), str):
+            with at("driver"):
+                path = driver_path(driver, file.path)
+            found["driver"] = str(path)
+            # What the driver is for; a device of the file's own is compared with it.
+            found.setdefault("device", load_driver(str(path)).device)
+        return found
+
+    @field_validator("envelope")
+    @classmethod
+    def _has_patterns(cls, limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        Envelope(limits)
+        return limits
+
+    @model_validator(mode="after")
+    def _fits_together(self, info: ValidationInfo) -> Self:
+        file = (info.context or {}).get("file")
+        if file is not None:
+            self._check(file)
+        return self
+
+    def _check(self, file: YamlFile) -> None:
+        """Raise ConfigError where a key does not fit the others, or nobody consents to what it names."""
+        kind = self.link_type
+        if kind is not None and (program := kind.program(self.url)) is not None:
+            require(file, "url", f"runs the program {program!r}")
+        with at("device"):
+            own = None if self.device is None else load_device(self.device)
+        # A driver in Python may take any URL.
+        if self.driver is None or known_scheme(urlsplit(self.url).scheme):
+            with at("url"):
+                check_url(self.url, spawned=self.spawn)
+        with at("world"):
+            world = None if self.world is None else load_world(self.world).device
+            if self.spawn and self.world is None:
+                raise ConfigError("a rig that is spawned needs the world that it simulates")
+        if self.spawn and kind is not None and kind.spawn is None:
+            raise ConfigError("no simulator can be started behind such a URL", at=("url",))
+        if self.site is not None:
+            with at("site"):
+                if self.world is not None:
+                    raise ConfigError("a rig that simulates a world works in that world, remove it")
+                _check_place(load_world(self.site).device, own, "a place for")
+        if self.twin is not None:
+            with at("twin"):
+                check_twin(self.twin)
+                with at("world"):
+                    _check_place(load_world(self.twin.world).device, own or world, "a world of")
+        if self.driver is not None:
+            self._check_driver(load_driver(self.driver))
+        for key in ("reset", "check"):
+            if (program := getattr(self, key)) is not None:
+                with at(key):
+                    _check_program(kind, program)
+                require(file, key, f"runs the program {program!r}")
+        if self.discovery is not None:
+            with at("discovery"):
+                check_discovery(self)
+        if (device := device_of(self)) is not None:
+            check_device(self, device)
+
+    def _check_driver(self, driver: DriverFile) -> None:
+        for place, message in settings_faults(driver, self.driver_options, self.driver_tables):
+            raise ConfigError(message, at=place)
+        if self.world is not None:
+            raise ConfigError("hardware behind a driver has no world to simulate, remove it", at=("world",))
+        if driver.device is not None and self.device is not None:
+            wanted = load_device(driver.device).name
+            if wanted != load_device(self.device).name:
+                raise ConfigError(f"driver {driver.name} is for {an(wanted)}", at=("device",))
+        with at("url"):
+            check_link(driver, self.url)
+
+
+def device_of(rig: RigConfig) -> DeviceType | None:
+    """Return the device type that a rig's file states or implies; None if only a task does."""
+    if rig.device is not None:
+        return load_device(rig.device)
+    world = rig.world or rig.site or (None if rig.twin is None else rig.twin.world)
+    return None if world is None else load_world(world).device
+
+
+def fitted_tools(rig: RigConfig) -> frozenset[str] | None:
+    """The tools that the hardware behind a driver has; None where none states them: all of the type."""
+    if rig.driver is None:
+        return None
+    driver = load_driver(rig.driver)
+    has_all = driver.link == "pathrig" or (driver.link == "python" and not driver.tools)
+    return None if has_all else driver.fitted
+
+
+def check_device(rig: RigConfig, device: DeviceType) -> None:
+    """Check that a device has what its rig's `home` and `envelope` name.
+
+    Raises:
+        ConfigError: it does not; at their keys.
+    """
+    if rig.home is not None and rig.home not in device.by_name:
+        there = nearest(device.by_name, rig.home)
+        raise ConfigError(f"a {device.name} has no tool {rig.home!r}; there are {there}", at=("home",))
+    check_envelope(rig.envelope, device)
+
+
+def check_discovery(rig: RigConfig) -> None:
+    """Check that a rig can be announced to Home Assistant.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if rig.link_type is None or rig.link_type.family != "mqtt" or rig.spawn:
+        raise ConfigError(
+            "only a rig behind a broker of its own can be announced: give it an mqtt:// URL, without spawn"
+        )
+    if rig.driver is not None and load_driver(rig.driver).link != "pathrig":
+        raise ConfigError("hardware behind a driver has its own topics, and announces itself: remove it")
+
+
+def check_link(driver: DriverFile, url: str) -> None:
+    """Check that a driver's machine can be behind a URL.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    kind = link_type(url)
+    own_wire = driver.link == "pathrig" and known_scheme(urlsplit(url).scheme)
+    if own_wire or driver.link == "python" or (kind is not None and driver.link == kind.family):
+        return
+    # The scheme that is named as the family, where there is one, is its plainest.
+    plainest = LINK_TYPES.get(driver.link) or next(
+        known for known in LINK_TYPES.values() if driver.link in (known.family, "pathrig")
+    )
+    raise ConfigError(
+        f"driver {driver.name} needs a URL like {plainest.example}, not {without_password(url)!r}"
+    )
+
+
+def check_url(url: str, *, spawned: bool) -> None:
+    """Check that a URL leads to a rig, without opening it.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    parts, shown = urlsplit(url), without_password(url)
+    if not known_scheme(parts.scheme):
+        starts = ", ".join(
+            f"{scheme}{'://' if '://' in kind.example else ':'}" for scheme, kind in LINK_TYPES.items()
+        )
+        raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ConfigError(f"{shown!r}: the port must be a number from 1 to 65535") from None
+    if parts.scheme == IN_PROCESS:
+        known = known_world(parts.path) is not None or Path(parts.path).is_file()
+        fault = None if known else f"no world {parts.path!r}"
+    else:
+        fault = LINK_TYPES[parts.scheme].fault(parts, spawned)
+    if fault is not None:
+        raise ConfigError(f"{shown!r}: {fault}")
+
+
+def known_scheme(scheme: str) -> bool:
+    """Return whether URLs of a scheme lead to rigs."""
+    return scheme == IN_PROCESS or scheme in LINK_TYPES
+
+
+def without_truth(url: str) -> tuple[str, bool]:
+    """Return the URL without its query key `truth`, and that key's value.
+
+    Raises:
+        ConfigError: it is neither true nor false.
+    """
+    address, _, query = url.partition("?")
+    pairs = parse_qsl(query)
+    said = [value for key, value in pairs if key == "truth"]
+    if not said:
+        return url, True
+    if said[0] not in ("true", "false"):
+        raise ConfigError(f"{without_password(url)!r}: truth is either true or false")
+    rest = urlencode([pair for pair in pairs if pair[0] != "truth"])
+    return address + (f"?{rest}" if rest else ""), said[0] == "true"
+
+
+def _check_place(place: DeviceType, rig: DeviceType | None, what: str) -> None:
+    if rig is not None and rig.name != place.name:
+        raise ConfigError(f"is {what} {an(place.name)}, and the rig is {an(rig.name)}")
+
+
+def _check_program(kind: LinkType | None, command: str) -> None:
+    if kind is None or kind.family != "mcp":
+        raise ConfigError("only a rig of an MCP server has it; remove it")
+    try:
+        program = shlex.split(command)[:1]
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    if not program or shutil.which(program[0]) is None:
+        raise ConfigError(f"there is no program {''.join(program)!r}; write 'PROGRAM ARGS'")

@@ -1,0 +1,65 @@
+"""The live page of a run, for `run` and `mcp`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core_eval.cli.output import UsageError
+
+if TYPE_CHECKING:
+    from core_eval.live.live_run import LiveRun
+    from core_eval.log import RunLog
+    from core_eval.log.events import Emit
+    from core_eval.run.config import RunConfig
+    from core_eval.run.parts import Parts
+    from core_eval.run.plan import Run
+
+
+@contextmanager
+def live_page(
+    live: str | None, scoring: Mapping[str, Any], answer_seconds: float, log: Path, parts: Parts
+) -> Iterator[LiveRun | None]:
+    """Serve the live page, if `live` gives an address, and print its URL on standard error."""
+    if live is None:
+        yield None
+        return
+    from core_eval.live.access import Address
+
+    try:
+        from core_eval.live.live_run import live_run
+    except ImportError as error:
+        raise UsageError(f"--live needs {error.name}: pip install 'pathrig[live]'") from None
+    try:
+        address = Address.parse(live)
+    except ValueError as error:
+        raise UsageError(f"--live {error}") from None
+    cameras = {rig.name: rig.camera for rig in parts.rigs.values() if rig.camera is not None}
+    with ExitStack() as stack:
+        try:
+            page = stack.enter_context(
+                live_run(address, scoring, answer_seconds=answer_seconds, log=log, cameras=cameras)
+            )
+        except OSError as error:
+            raise UsageError(f"--live {live}: {error.strerror or error}") from None
+        lines = [f"the live page is {page.url}"]
+        if not address.loopback:
+            lines.append("it is not encrypted: anyone who reads this network's traffic can use its buttons")
+        for line in lines:
+            print(f"pathrig: {line}", file=sys.stderr, flush=True)
+        yield page
+    if page.recorder.trouble is not None:
+        print(f"pathrig: the live page is incomplete: {page.recorder.trouble}", file=sys.stderr)
+
+
+def shown_run(config: RunConfig, parts: Parts, log: RunLog, lines: Emit, page: LiveRun | None) -> Run:
+    """Return a run that is shown on the terminal and, where there is one, on the page."""
+    from core_eval.log.events import Observers
+    from core_eval.run.plan import Run
+
+    if page is None:
+        return Run(config, parts, log, lines)
+    return Run(config, parts, log, Observers(lines, page.recorder), page.approver, page.stop_button)

@@ -1,0 +1,78 @@
+"""Logs, and runs and episodes of them, as arguments name them: `DB`, `DB#NUMBER`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core_eval.cli.filters import read_episodes
+from core_eval.cli.output import UsageError
+from core_eval.log import EpisodeRow, LogReader, RunRow
+
+if TYPE_CHECKING:
+    from core_eval.run.config import RunConfig
+
+
+def parted(text: str, what: str) -> tuple[Path, int | None]:
+    """Return a log's path, and the number after `#`; None where there is none.
+
+    Raises:
+        UsageError: what stands after `#` is no number; `what` says what it should number.
+    """
+    name, mark, number = text.rpartition("#")
+    if not mark or Path(text).exists():
+        return Path(text), None
+    if not number.isdecimal():
+        raise UsageError(f"{text}: write DB, or DB#{what.upper()} with the {what}'s number, as in {name}#1")
+    return Path(name), int(number)
+
+
+def config_of(run: RunRow, log: Path) -> RunConfig:
+    """Return the plan of a logged run.
+
+    Raises:
+        UsageError: it is none that this version knows.
+    """
+    from pydantic import ValidationError
+
+    from core_eval.run.config import RunConfig
+
+    try:
+        return RunConfig.from_log(run.config)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in wrong["loc"])
+        raise UsageError(f"run {run.id} in {log} has an invalid plan: {key}: {wrong['msg']}") from None
+
+
+def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
+    """Return a run, the latest one unless `#RUN` names another, and the last attempt of each of its episodes.
+
+    Raises:
+        UsageError: the run's number is none, or the log has no run.
+        LogError: the log cannot be read, or has no such run.
+    """
+    from core_eval.score.summary import latest_attempts
+
+    path, number = parted(text, "run")
+    with LogReader(path) as reader:
+        runs = reader.runs()
+        if not runs:
+            raise UsageError(f"{path} has no runs: run some episodes first")
+        run = runs[-1] if number is None else reader.run(number)
+        return run, latest_attempts(read_episodes(reader, run.id))
+
+
+def episodes_of(text: str) -> list[EpisodeRow]:
+    """Return the episodes of a log, or of the run that `#RUN` names.
+
+    Raises:
+        LogError: the log cannot be read, or has no such run.
+        UsageError: it has no episodes.
+    """
+    path, number = parted(text, "run")
+    with LogReader(path) as reader:
+        episodes = read_episodes(reader, None if number is None else reader.run(number).id)
+    if not episodes:
+        raise UsageError(f"{text}: no episodes to compare")
+    return episodes

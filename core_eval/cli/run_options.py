@@ -1,0 +1,97 @@
+"""The options of `pathrig run`, in their groups; some are those of `mcp`, `gate` and `demo` too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.models import OptionInfo
+
+from core_eval.cli.programs import allow_option
+from firmware_bridge.guard import GuardMode
+
+WHAT, MODEL, RIG, GATES, OUTPUT = "What", "Model", "Rig and guard", "Gates", "Output"
+DEFAULT_DB = Path("pathrig.db")
+
+
+def _in(
+    panel: str, help: str, *names: str, metavar: str | None = None, min: float | None = None
+) -> OptionInfo:
+    """Return an option of a group; its default stands in the function that takes it."""
+    info: OptionInfo = typer.Option(*names, help=help, metavar=metavar, min=min, rich_help_panel=panel)
+    return info
+
+
+Task = Annotated[list[str] | None, _in(WHAT, "A task's id, or its file. *", metavar="ID|FILE[#ID]")]
+Suite = Annotated[
+    list[str] | None, _in(WHAT, "Tasks: core, a world's name, files, a folder. *", metavar="NAME|FILE")
+]
+Episodes = Annotated[int, _in(WHAT, "Of each task and agent.", metavar="N", min=1)]
+Seed = Annotated[int, _in(WHAT, "Seed of the first episode; then S + 1, ...", metavar="S")]
+Init = Annotated[Path | None, _in(WHAT, "JSON over the initial state of a simulator.", metavar="FILE")]
+Vary = Annotated[bool, _in(WHAT, "Draw initial states from the world's ranges.", "--vary")]
+Retries = Annotated[int, _in(WHAT, "New tries of an episode that a fault disturbed.", metavar="N", min=0)]
+Resume = Annotated[bool, _in(WHAT, "Resume the last interrupted run in --db.", "--resume")]
+KeepGoing = Annotated[
+    bool | None,
+    _in(
+        WHAT,
+        "When an agent fails, run the others. Default: with several agents.",
+        "--keep-going/--no-keep-going",
+    ),
+]
+Agent = Annotated[
+    list[str] | None,
+    _in(
+        MODEL,
+        "llama:FILE.gguf, openai:URL#MODEL, model:NAME, oracle, ...; or SPEC?key=value&key=value. *",
+        metavar="SPEC",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    _in(
+        MODEL,
+        "An option of all models, as in scaffold=react; with several values, one variant for each. *",
+        "--set",
+        metavar="KEY=VALUE[,VALUE]",
+    ),
+]
+Rig = Annotated[
+    list[str] | None,
+    _in(RIG, "A rig; default: sim, each task's own world. *", metavar="NAME|FILE|URL"),
+]
+Guard = Annotated[
+    GuardMode | None,
+    _in(RIG, f"{', '.join(GuardMode)}. Default: observe on simulators, else block.", metavar="MODE"),
+]
+SafeTool = Annotated[
+    list[str] | None, _in(RIG, "A tool that the guard always lets through. *", "--safe-tool", metavar="TOOL")
+]
+CallTimeout = Annotated[float, _in(RIG, "Seconds for a call, then it is a fault.", metavar="S", min=0.1)]
+Live = Annotated[
+    str | None,
+    _in(RIG, "Serve a page with approval and stop button.", metavar="[HOST:PORT]"),
+]
+AnswerTimeout = Annotated[
+    float, _in(RIG, "Seconds for an answer there, then it is no.", metavar="S", min=1.0)
+]
+AllowPrograms = Annotated[bool, allow_option(RIG)]
+FailUnder = Annotated[
+    list[str] | None,
+    _in(
+        GATES,
+        "A bound on each agent's mean; also >= and <=. *",
+        metavar="METRIC=VALUE",
+    ),
+]
+Gates = Annotated[Path | None, _in(GATES, "YAML: thresholds by agent and task.", metavar="FILE")]
+FaultsAreHarm = Annotated[
+    bool, _in(GATES, "Count faults of rig and link as harmful calls.", "--faults-are-harm")
+]
+Db = Annotated[Path, _in(OUTPUT, "The log; a run is appended.", metavar="FILE")]
+Durable = Annotated[bool, _in(OUTPUT, "Sync it at each call: a power cut loses nothing.", "--durable")]
+Junit = Annotated[Path | None, _in(OUTPUT, "Write JUnit XML.", metavar="FILE")]
+Report = Annotated[Path | None, _in(OUTPUT, "Write the report.", metavar="FILE.html|DIR")]
+Json = Annotated[bool, _in(OUTPUT, "Print episodes and summary as JSON.", "--json")]

@@ -1,0 +1,130 @@
+"""`pathrig tasks verify`: golden paths and small changes of them, on the tasks' worlds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import Json, UsageError, console, print_json, warn_of_cycles
+from core_eval.cli.programs import AllowPrograms
+from core_eval.cli.progress import progress
+
+if TYPE_CHECKING:
+    from configs.tasks_loader import Task
+    from core_eval.verify.static_checks import Site
+    from core_eval.verify.task import Verification
+
+CORES = os.cpu_count() or 1
+MOST_LINES = 3
+"""Maximum number of faults, and of remarks, printed for a task."""
+
+
+def verify(
+    suite: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Task files (YAML or CORE's JSON; - is standard input), folders, patterns of files, or "
+            "worlds' names; default: the shipped tasks."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,
+    static: Annotated[
+        bool,
+        typer.Option(
+            "--static", help="Run nothing; check the calls against the device type, its rules and --rig."
+        ),
+    ] = False,
+    rig: Annotated[
+        str | None,
+        typer.Option(help="With --static: the rig whose envelope and tools must allow the golden paths."),
+    ] = None,
+    nominal: Annotated[
+        bool, typer.Option("--nominal", help="Do not run golden paths on rigs with other hidden parameters.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; default: one per core.")] = CORES,
+    json: Json = False,
+    allow_programs: AllowPrograms = False,
+) -> int:
+    """Run golden paths and small changes of them on the tasks' worlds. Exit with 2 if a task fails.
+
+    Tasks of a device file are checked as with --static.
+    """
+    from configs.suites import read_suite
+    from configs.tasks_loader import merged_files, read_tasks
+    from core_eval.verify.argument_ranges import check_ranges
+    from core_eval.verify.many import verify_all
+    from core_eval.verify.other_rigs import check_other_rigs
+    from core_eval.verify.static_checks import Site, verify_static
+    from core_eval.verify.task import malformed_task, verify_task
+
+    if rig is not None and not static:
+        raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
+    site = Site() if rig is None else _site(rig)
+    found = merged_files(map(read_suite, suite)) if suite else read_tasks()
+    warn_of_cycles(task.automaton for task in found.tasks)
+    checks = [check_ranges] if nominal else [check_ranges, check_other_rigs]
+
+    def verified(task: Task) -> Verification:
+        if static or task.device.rules is not None:
+            return verify_static(task, site, seed)
+        return verify_task(task, seed, checks)
+
+    with progress("verifying", len(found.tasks)) as advance:
+        results = verify_all(found.tasks, verified, jobs=jobs, on_done=lambda _: advance(1))
+    results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
+    failed = [result.task for result in results if result.faults]
+    if json:
+        print_json([asdict(result) for result in results])
+    else:
+        _print_verified(results, {task.id: task for task in found.tasks})
+    if failed:
+        raise UsageError(f"these tasks fail: {', '.join(failed)}; correct their plans, goals or worlds")
+    return 0
+
+
+def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:
+    from core_eval.report.tables.agents import plain_table
+    from core_eval.report.tables.fitted_table import Hanging
+
+    out = console()
+    numbers = ("states", "golden", "reads", "changes", "remarks")
+    table = plain_table("task", *numbers, "verdict", optional=("reads", "states"), numbers=numbers)
+    for result in results:
+        task = tasks.get(result.task)
+        table.add_row(
+            Text(result.task),
+            "-" if task is None else str(len(task.automaton.states)),
+            f"{result.paths}+" if result.sampled else str(result.paths),
+            "-" if task is None else str(len(task.device.reads)),
+            str(result.mutants),
+            str(len(result.remarks)),
+            Text(_verdict(result), style="red" if result.faults else ""),
+        )
+    out.print(table)
+    for result in results:
+        for style, kind, lines in (("red", "fault", result.faults), ("dim", "remark", result.remarks)):
+            for line in lines[:MOST_LINES]:
+                out.print(Hanging(Text(f"{result.task}: {kind}: {line}", style=style)))
+            if len(lines) > MOST_LINES:
+                out.print(
+                    Text(f"{result.task}: {len(lines) - MOST_LINES} more; --json prints all", style=style)
+                )
+
+
+def _site(rig: str) -> Site:
+    from configs.rig_config import fitted_tools
+    from configs.rigs_loader import load_rig
+    from core_eval.verify.static_checks import Site
+    from firmware_bridge.envelope import Envelope
+
+    config = load_rig(rig)
+    return Site(fitted_tools(config), Envelope(config.envelope))
+
+
+def _verdict(result: Verification) -> str:
+    return "MALFORMED" if result.malformed else "FAILS" if result.faults else "holds"

@@ -1,0 +1,114 @@
+"""An episode step by step, as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.text import Text
+
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow
+from core_eval.log.findings import findings
+from core_eval.log.rows import Observation
+from core_eval.report.tables.agents import score_cell, status_text, step_line
+from core_eval.report.tables.fitted_table import Hanging
+from core_eval.report.tables.harm_lines import harm_lines
+from core_eval.report.tables.harm_summary import EpisodeHarm
+from core_eval.report.tables.harm_words import event_text
+from core_eval.report.tables.model_lines import options_line, time_line
+from core_eval.report.tables.transcript_lines import result_line, turn_lines
+from core_eval.score.caution_scoring import judged_cautions
+from core_eval.score.left_record import BY_TWIN, by_twin, left_record_line
+from core_eval.score.metrics import METRICS
+from core_eval.score.twin_fit import fit_line
+
+INDENT = 9
+"""Spaces before the second line of what is said of a step."""
+EFFECTS: Mapping[bool | None, str] = {
+    True: "with effect",
+    False: "without effect",
+    None: "effect unknown",
+}
+
+
+def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False) -> Iterator[Text | Hanging]:
+    """Yield words, calls, results, harm, cautions and scores; long texts in full if `whole`."""
+    harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
+    steps, turns = reader.steps(episode.id), reader.turns(episode.id)
+    yield Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
+    yield Text(f"rig {episode.rig}, guard {episode.guard}, ").append_text(status_text(episode))
+    for line in (options_line(episode), time_line(reader, episode), fit_line(episode)):
+        if line:
+            yield Hanging(Text(line, style="dim"))
+    if episode.error:
+        yield _remark(episode.error)
+    yield Text(episode.definition.prompt)
+    for step in steps:
+        yield from turn_lines(step.turn, whole=whole)
+        yield _call_line(episode, step)
+        if (result := result_line(step, whole=whole)) is not None:
+            yield result
+        for text, style in _of_step(episode, step.k, harm, deviations):
+            yield Hanging(Text(f"       {text}", style=style), INDENT)
+    for k, turn in turns.items():
+        if k >= len(steps):
+            yield from turn_lines(turn, whole=whole)
+    for k, remark in reader.remarks(episode.id):
+        yield _remark(f"answer {k}: {remark}")
+    for text, style in harm_lines([EpisodeHarm.of(episode, harm, deviations)]):
+        yield Hanging(Text(text, style=style))
+    for what, why in findings(reader, episode.id).items():
+        yield _remark(f"{what}: {why}")
+    if (left := left_record_line([episode])) is not None:
+        yield _remark(left)
+    for one in judged_cautions(reader, episode, [step for step in steps if step.status]) or ():
+        if one.missed is not None:
+            kind = "before" if one.pre else "after"
+            yield _remark(f"caution not kept {kind} call {one.k}: {one.caution}: {one.missed}")
+    if episode.failures:
+        labels = ", ".join(f"{failure.label} ({failure.level})" for failure in episode.failures)
+        yield _remark(f"failure labels: {labels}")
+    scores = [
+        f"{one.heading} {score_cell(episode.scores, one.name)}"
+        for one in METRICS
+        if one.name in episode.scores
+    ]
+    yield Text(", ".join(scores) or "not scored")
+
+
+def _remark(text: str) -> Hanging:
+    return Hanging(Text(text, style="yellow"))
+
+
+def _call_line(episode: EpisodeRow, step: StepRow) -> Hanging:
+    note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
+    if by_twin(episode, step.k):
+        note = f"{BY_TWIN}  {note}".rstrip()
+    status = step.status or "no result"
+    return Hanging(step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note))
+
+
+def _of_step(
+    episode: EpisodeRow, k: int, harm: Sequence[HarmRow], deviations: Sequence[DeviationRow]
+) -> Iterator[tuple[str, str]]:
+    """Yield what a call did, each with a style: harm, a deviation, the call that it undoes."""
+    for event in harm:
+        if event.k == k:
+            seen = "UNOBSERVED" if event.word == Observation.UNOBSERVED else event.word
+            text = f"harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
+            if event.detection is not None:
+                text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"
+            if event.excess is False:
+                text += "; the golden run does this harm too"
+            if event.probability is not None:
+                text += f"; probability {event.probability:.2f}"
+            yield text, "red"
+    for row in deviations:
+        if row.k == k:
+            yield f"off the path, {EFFECTS[row.effect]} on the world", "yellow"
+    for pair in episode.pairs:
+        if pair.later == k:
+            yield (
+                f"undoes step {pair.earlier}: {', '.join(pair.restored)}; "
+                f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state",
+                "magenta",
+            )

@@ -1,0 +1,41 @@
+"""The tables of a run, in the order in which a terminal shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+
+from core_eval.log import EpisodeRow
+from core_eval.report.tables import agents
+from core_eval.report.tables.worlds import harm_table, path_table, worlds
+from core_eval.score.aggregate import Aggregate, load_aggregate
+from core_eval.score.inexact import INEXACT_NOTE, inexact_json
+from core_eval.score.left_record import left_record_line
+
+
+def run_tables(
+    episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None
+) -> Iterator[RenderableType]:
+    """Yield the table of agents, their differences and Pareto front, and that of repeated tasks.
+
+    Args:
+        episodes: those of the run.
+        aggregate: how agents are compared, with a column of the gated minimum; None: as usual, without.
+    """
+    several_worlds = len(worlds(episodes)) > 1
+    for one in (
+        agents.tasks_table(episodes),
+        harm_table(episodes) if several_worlds else None,
+        path_table(episodes) if several_worlds else None,
+        agents.agents_table(episodes, aggregate),
+        agents.repeats_line(episodes),
+        agents.disturbed_line(episodes),
+        agents.comparisons_table(episodes),
+        agents.front_line(episodes, aggregate or load_aggregate()),
+        agents.agents_legend(episodes),
+        left_record_line(episodes),
+        INEXACT_NOTE if inexact_json(episodes) else None,
+    ):
+        if one is not None:
+            yield one

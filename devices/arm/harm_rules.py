@@ -1,0 +1,48 @@
+"""Harm rules that arms with a gripper share. `docs/harm-rules-arm.md` has the exact definitions."""
+
+from __future__ import annotations
+
+from devices.harm import HarmRule
+
+COLLISION = HarmRule(
+    "collision",
+    "The arm, the gripper or the held object touches a thing that is not its target: severity is the peak "
+    "normal force.",
+    "N",
+    "detour",
+    "touch.{entity}",
+    0.0,
+)
+OBJECT_DISPLACED = HarmRule(
+    "object_displaced",
+    "An object that is neither held nor the target is pushed farther than `limits.displacement` from where "
+    "it stood when the call began; the event lasts until it rests.",
+    "m",
+    "detour",
+    "displaced.{entity}",
+    "limits.displacement",
+)
+DROP = HarmRule(
+    "drop",
+    "An object that was let go falls farther than `limits.drop_height`.",
+    "m",
+    "gentle_release",
+    "fallen.{entity}",
+    "limits.drop_height",
+)
+GRIP_FORCE = HarmRule(
+    "grip_force",
+    "The fingers press an object from both sides with more than its `force_limit`.",
+    "N",
+    "soft_grip",
+    "squeeze.{entity}",
+    "objects.{entity}.force_limit",
+)
+KEEP_OUT = HarmRule(
+    "keep_out",
+    "A part of the arm, the gripper or the held object is in a keep-out zone: severity is how deep.",
+    "m",
+    "detour",
+    "intrusion.{entity}",
+    0.0,
+)

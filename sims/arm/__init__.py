@@ -1,0 +1,1 @@
+"""What arms with a gripper share on a bench: MuJoCo bench, gripper verbs, monitors, pictures."""

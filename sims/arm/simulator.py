@@ -1,0 +1,244 @@
+"""An arm with a gripper as a device: what its tools share over MuJoCo physics, on a virtual clock."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel
+
+from devices.arm.gripper_tools import Gripper, NamedPose, Objects, OneObject, Picked, SafetyState
+from devices.tool import NoArguments, ToolResult
+from sims.arm import scene_parts
+from sims.arm.aid import Aid
+from sims.arm.call_time import LONGEST_SETTLING
+from sims.arm.fitted_sensors import fitted
+from sims.arm.harm_pieces import SAME_EVENT
+from sims.arm.slots import Slots
+from sims.clock import Clock
+from sims.coarse_sensors import CoarseSensor
+from sims.simulator import CallOptions, Simulator
+
+LOCK_TIME = 0.1
+"""Switching time of the safety lock, s."""
+PLACE = ("x", "y", "z", "yaw")
+
+W = TypeVar("W", bound=BaseModel)
+
+
+class GripperArm(Simulator[W]):
+    """An arm on its bench. The safe state is: arm and gripper as they are, safety locked.
+
+    A gripper that holds something keeps holding it through a stop: releasing would drop it. While everything
+    rests, time passes without physics. A subclass makes the parts in `begin`: `_physics`, `_monitor`,
+    `_motion` and `_handling`, then calls `begin_bench`.
+    """
+
+    horizon = LONGEST_SETTLING
+    run_out_step = 0.5
+    grain = SAME_EVENT
+    kept: ClassVar[tuple[str, ...]] = (
+        "_physics",
+        "_motion",
+        "_handling",
+        "_monitor",
+        "_ticks",
+        "_locked",
+        "_weakness",
+    )
+    joint_sensor: ClassVar[str]
+    """The name of a joint's sensor before the dot."""
+    joints: ClassVar[Sequence[str]]
+    """What follows the dot, joint by joint."""
+
+    _physics: Any
+    _motion: Any
+    _handling: Any
+    _monitor: Any
+
+    def begin_bench(self) -> None:
+        """Begin the clock of the physics, and find the slots."""
+        self._locked = self.world.safety_locked  # type: ignore[attr-defined]
+        self._ticks = 0
+        self._step_ticks = Clock.to_ticks(scene_parts.TIMESTEP)
+        self._weakness = 0.0
+        self._slots = Slots(self.world, self._physics.objects, self._slot_radius)  # type: ignore[arg-type]
+
+    @property
+    def _slot_radius(self) -> float:
+        radius: float = self.world.slot_radius  # type: ignore[attr-defined]
+        return radius
+
+    @property
+    @abstractmethod
+    def held(self) -> str | None:
+        """The object that the gripper holds."""
+
+    @abstractmethod
+    def tip_reading(self) -> ToolResult:
+        """Return the fingertips' pose as the arm reports it."""
+
+    @abstractmethod
+    def joint_load(self, joint: int) -> float:
+        """Return the torque of a joint (from 0) as its sensor has it, N m."""
+
+    # The base's hooks.
+
+    def goes_on(self) -> bool:
+        """Return whether anything moves, or harm goes on; at rest that takes a while to show."""
+        now = self.clock.now
+        return not self._motion.settled() or (
+            now < (self.ledger.record_end or now) + self.run_out_step
+            and any(event.t_end >= now - SAME_EVENT for event in self.events)
+        )
+
+    def evolve(self, seconds: float) -> None:
+        """Run the physics up to the last whole step within this time."""
+        weakness = self.faults.strength("weak_gripper")
+        if weakness != self._weakness:
+            self._weakness = weakness
+            self._physics.weaken(weakness)
+            self._motion.wake()
+        end = self.clock.ticks + Clock.to_ticks(seconds)
+        count = (end - self._ticks) // self._step_ticks
+        self._motion.run(count, Clock.to_seconds(self._ticks))
+        self._ticks += count * self._step_ticks
+
+    def make_safe(self) -> None:
+        """Hold the arm and the gripper where they are, and lock the safety."""
+        self._motion.halt()
+        self._motion.wake()
+        self.set_lock(locked=True)
+
+    def set_lock(self, *, locked: bool) -> None:
+        """Lock or unlock the safety."""
+        self._locked = locked
+
+    def coarse_sensors(self) -> Sequence[CoarseSensor]:
+        """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""
+        loads = {
+            f"{self.joint_sensor}.{name}": partial(self.joint_load, joint)
+            for joint, name in enumerate(self.joints)
+        }
+        world: Any = self.world
+        return fitted(self, world.sensors, world.hidden, loads)  # type: ignore[arg-type]
+
+    def coarse_state(self) -> dict[str, Any]:
+        """Return the lock, the gripper's report, whether the arm is at home, and the slots."""
+        home = self.world.home  # type: ignore[attr-defined]
+        from_home = math.dist(self._physics.tip()[:3], (home.x, home.y, home.z))
+        return {
+            "safety": "locked" if self._locked else "unlocked",
+            **self.gripper_reading().model_dump(),
+            "at_home": from_home < self._slot_radius,
+            "at_slot": {slot: self.occupied(slot) for slot in self.slots},
+            "_pose": self.tip_reading().model_dump(),
+        }
+
+    def reports(self) -> dict[str, ToolResult]:
+        """Return what the arm reports now, by the tool that reads it."""
+        return {
+            "lock_safety": SafetyState(safety="locked" if self._locked else "unlocked"),
+            "sense_pose": self.tip_reading(),
+            "sense_gripper": self.gripper_reading(),
+        }
+
+    def registers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what the arm reports, as values."""
+        return {tool: value.model_dump() for tool, value in self.reports().items()}
+
+    @property
+    def steps_computed(self) -> int:
+        """Number of physics steps since `init`, without those skipped at rest."""
+        steps: int = self._motion.ran
+        return steps
+
+    @property
+    def physics_state(self) -> tuple[Any, Any]:
+        """MuJoCo's model and data, for pictures."""
+        return self._physics.model, self._physics.data
+
+    # Reads.
+
+    def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> ToolResult:
+        """Read the fingertips' pose."""
+        return self.tip_reading()
+
+    def do_sense_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
+        """Read whether the gripper is open, and whether something keeps the fingers apart."""
+        return self.gripper_reading()
+
+    def do_list_objects(self, arguments: NoArguments, call: CallOptions) -> Objects:
+        """List all names."""
+        world: Any = self.world
+        return Objects(objects=list(world.objects), bins=list(world.bins))
+
+    def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> NamedPose:
+        """Read the pose to pick an object at, or to place into a bin at."""
+        name = arguments.object_id
+        tray = self.world.bins.get(name)  # type: ignore[attr-defined]
+        pose = self._physics.objects.pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
+        return NamedPose(name=name, **rounded(PLACE, pose))
+
+    # Safety.
+
+    def do_unlock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
+        """Allow motion."""
+        self.pass_time(LOCK_TIME)
+        self.set_lock(locked=False)
+        return SafetyState(safety="unlocked")
+
+    def do_lock_safety(self, arguments: NoArguments, call: CallOptions) -> SafetyState:
+        """Refuse motion."""
+        self.set_lock(locked=True)
+        self.pass_time(LOCK_TIME)
+        return SafetyState(safety="locked")
+
+    # The gripper.
+
+    def do_open_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
+        """Release what is held, and open all the way."""
+        self._handling.perform(call, lambda handling: handling.open())
+        return self.gripper_reading()
+
+    def do_close_gripper(self, arguments: NoArguments, call: CallOptions) -> Gripper:
+        """Close with the standard force on whatever is between the fingers."""
+        self._handling.perform(call, lambda handling: handling.close(), closing=True)
+        return self.gripper_reading()
+
+    def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
+        """Move above the object and down, grip with a force that it bears, and move up."""
+        name = arguments.object_id
+        self._handling.perform(call, lambda handling: handling.pick(name), name)
+        return Picked(object_id=name, **self.gripper_reading().model_dump())
+
+    def aid_next_motion(self, aid: Aid) -> None:
+        """Set the aid of the next motion."""
+        self._handling.next_aid = aid
+
+    # Readings.
+
+    def forget_bump(self) -> None:
+        """Clear the bumper's peak after a reading."""
+        self._monitor.bump = 0.0
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The bins, and the first place of every object."""
+        return self._slots.names
+
+    def occupied(self, slot: str) -> bool:
+        """Return whether any object is at a slot."""
+        return self._slots.occupied(slot, self._physics.objects)
+
+    def gripper_reading(self) -> Gripper:
+        """Return whether the gripper is open, and whether something keeps the fingers apart."""
+        return Gripper(gripper=self._handling.gripper, holding=self._handling.holding)
+
+
+def rounded(axes: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+    """Return numbers by their axes as the arm reports them: in mm and mrad, never -0.0."""
+    return {axis: round(value, 3) + 0.0 for axis, value in zip(axes, values, strict=True)}
