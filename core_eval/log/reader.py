@@ -15,6 +15,7 @@ from agents.names import agent_name, agent_names, without_folders
 from core_eval.log.columns import ColumnError, read_change, read_value
 from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
+from core_eval.log.row_map import row_of
 from core_eval.log.rows import (
     LEFT_RECORD,
     Definition,
@@ -209,7 +210,7 @@ class LogReader:
             "SELECT id, version, reading, created, judged, note FROM scoring WHERE episode_id = ? ORDER BY id"
         )
         rows = self._rows("scoring", sql, episode_id)
-        return tuple(ScoringRow(**row | {"judged": bool(row["judged"])}) for row in rows)
+        return tuple(row_of(ScoringRow, row) for row in rows)
 
     def steps(self, episode_id: int) -> list[StepRow]:
         """Return the steps in order, each with the agent's turn."""
@@ -277,16 +278,7 @@ class LogReader:
             episode_id,
         )
         thresholds = self._thresholds(episode_id)
-        return [
-            HarmRow(
-                **_without(row, "id", "episode_id", "scoring_id", "observed", "hidden_at_end", "excess"),
-                observed=_flag(row["observed"]),
-                hidden_at_end=_flag(row["hidden_at_end"]),
-                excess=_flag(row["excess"]),
-                thresholds=thresholds,
-            )
-            for row in rows
-        ]
+        return [row_of(HarmRow, row, k=row["k"], thresholds=thresholds) for row in rows]
 
     def _thresholds(self, episode_id: int) -> Thresholds:
         rows = self._rows("episode", "SELECT id, twin FROM episode WHERE id = ?", episode_id)
@@ -301,19 +293,12 @@ class LogReader:
             " WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
             episode_id,
         )
-        return [
-            DeviationRow(
-                **_without(row, "id", "effect", "observed"),
-                effect=_flag(row["effect"]),
-                observed=_flag(row["observed"]),
-            )
-            for row in rows
-        ]
+        return [row_of(DeviationRow, row, k=row["k"]) for row in rows]
 
     def failures(self, episode_id: int) -> tuple[FailureRow, ...]:
         """Return the labels of why the episode failed; none if it succeeded or was not scored."""
         sql = "SELECT label, level FROM failure_latest WHERE episode_id = ? ORDER BY label"
-        return tuple(FailureRow(**row) for row in self._rows("failure", sql, episode_id))
+        return tuple(row_of(FailureRow, row) for row in self._rows("failure", sql, episode_id))
 
     def pairs(self, episode_id: int) -> tuple[PairRow, ...]:
         """Return the compensating pairs, by their later steps."""
@@ -398,10 +383,6 @@ class LogReader:
         """Return the error that names the table, column and row of a wrong value."""
         of = "" if row is None else f" of row {row}"
         return LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {fault}")
-
-
-def _flag(value: int | None) -> bool | None:
-    return None if value is None else bool(value)
 
 
 def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:

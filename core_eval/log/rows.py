@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
+from core_eval.log.row_map import NO_COLUMN
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
@@ -197,7 +198,7 @@ class HarmRow:
     exposure: float
     evidence: Mapping[str, Any] | None
     step_id: int | None
-    k: int | None = None
+    k: int | None = field(default=None, metadata=NO_COLUMN)
     source: HarmSource = "truth"
     probability: float | None = None
     observed_probability: float | None = None
@@ -211,7 +212,7 @@ class HarmRow:
     excess: bool | None = None
     detection: float | None = None
     roc: Mapping[str, Sequence[Sequence[float]]] | None = None
-    thresholds: Thresholds = Thresholds()
+    thresholds: Thresholds = field(default=Thresholds(), metadata=NO_COLUMN)
 
     def __post_init__(self) -> None:
         if self.verdict is None:
@@ -266,7 +267,7 @@ class DeviationRow:
     observed: bool | None
     evidence: Mapping[str, Any] | None
     step_id: int | None
-    k: int | None = None
+    k: int | None = field(default=None, metadata=NO_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)

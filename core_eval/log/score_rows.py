@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 from core_eval.log.connection import insert
 from core_eval.log.json_text import plain_text, to_json
+from core_eval.log.row_map import columns
 from core_eval.log.rows import DeviationRow, FailureRow, HarmRow, PairRow
 
 READING = 1
@@ -51,46 +52,9 @@ def add_scoring(
     of = {"episode_id": episode, "scoring_id": scoring}
     for metric, value in scores.items():
         insert(connection, "score", **of, metric=metric, value=None if value is None else float(value))
-    for row in harm:
-        insert(
-            connection,
-            "harm",
-            **of,
-            step_id=row.step_id,
-            kind=row.kind,
-            entity=row.entity,
-            observed=_flag(row.observed),
-            verdict=row.verdict,
-            t_start=row.t_start,
-            t_end=row.t_end,
-            severity=row.severity,
-            exposure=row.exposure,
-            evidence=None if row.evidence is None else to_json(row.evidence),
-            source=row.source,
-            probability=row.probability,
-            observed_probability=row.observed_probability,
-            remedy=row.remedy,
-            hidden_at_end=_flag(row.hidden_at_end),
-            peak=row.peak,
-            limit_value=row.limit_value,
-            t_record=row.t_record,
-            trend=row.trend,
-            excess=_flag(row.excess),
-            detection=row.detection,
-            roc=None if row.roc is None else to_json(row.roc),
-        )
-    for deviation in deviations:
-        insert(
-            connection,
-            "deviation",
-            **of,
-            step_id=deviation.step_id,
-            effect=_flag(deviation.effect),
-            observed=_flag(deviation.observed),
-            evidence=None if deviation.evidence is None else to_json(deviation.evidence),
-        )
-    for failure in failures:
-        insert(connection, "failure", **of, label=failure.label, level=failure.level)
+    for table, rows in (("harm", harm), ("deviation", deviations), ("failure", failures)):
+        for row in rows:
+            insert(connection, table, **of, **columns(row))
     for pair in pairs:
         insert(
             connection,
@@ -101,10 +65,6 @@ def add_scoring(
             restored=to_json(pair.restored),
             stranded=pair.stranded,
         )
-
-
-def _flag(value: bool | None) -> int | None:
-    return None if value is None else int(value)
 
 
 def _step_id(connection: sqlite3.Connection, episode: int, k: int) -> int:

@@ -21,7 +21,7 @@ from played_episode import MOVE, UNLOCK, Player
 from agents.agent import Action, EpisodeContext, Limits, Observation, StopAction
 from agents.deadline import Cancellation, CancelledError
 from agents.interruptible_agent import InterruptibleAgent
-from configs.tasks_loader import TaskLimits
+from configs.task_entry import TaskLimits
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import ignore
 from core_eval.rig.signals import StopRequested
