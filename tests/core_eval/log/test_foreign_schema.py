@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from old_logs import old_log
 
 from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader, RunLog, reader
 from core_eval.log.connection import connect, migrate
 from core_eval.log.schema import MIGRATIONS
-from tests.core_eval.log.test_old_logs import old_log
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "random", "--db"]
 READERS = (["show"], ["harm"], ["score", "--db"], ["report", "-o", "/dev/null"], ["show", "--json"])

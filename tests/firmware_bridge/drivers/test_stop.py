@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
-from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, new_name, rig_file, said
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
 from standins.mqtt_nodes import EspHome, Tasmota
@@ -25,7 +25,6 @@ from core_eval.rig import session as rig_session
 from core_eval.rig.session import open_rig
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import LinkError
-from tests.firmware_bridge.drivers.test_mqtt import new_name
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 
