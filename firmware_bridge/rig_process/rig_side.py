@@ -81,6 +81,10 @@ class RigSide:
             host = self._stop_late()
             if host is None:
                 break
+            if not link.connected and not link.stop_owed:
+                # It will not come back, as a pseudo terminal: the next run opens its own.
+                host.close()
+                break
             outcome = StopOutcome.NOT_SENT if link.stop_owed else link.stop_outcome(None)
             stated = StopOutcome.SENT if outcome is None else outcome
             name_process(DRIVEN)

@@ -164,7 +164,8 @@ def test_a_freeze_of_host_and_rig_process_at_once_ends_with_the_stop(tmp_path: P
             os.kill(pid, signal.SIGSTOP)
         time.sleep(4.0)
         assert pump.is_on(), "nobody is there who could stop it"
-        for pid in both:
+        # A host that goes on first finds its rig process stopped, and replaces it.
+        for pid in reversed(both):
             os.kill(pid, signal.SIGCONT)
         pump.off_after()
         said, _ = pump.host.communicate(timeout=60)
