@@ -1,8 +1,9 @@
 """Labelled events of a real cobot under coarse sensors: `python benchmarks/real_arm.py FILE`.
 
-FILE is the UR3 CobotOps recording as CSV (docs/real-data.md says where to get it). Its signals are made as
-coarse as those of a cheap arm; for each set of sensors the table has the share of protective stops and lost
-grips that is told from harmless work at 5 % false alarms, and how many the fine signals show and it does not.
+FILE is the UR3 CobotOps recording as CSV (docs/results/2026-11-22-real-arm.md says where to get it). Its
+signals are made as coarse as those of a cheap arm; for each set of sensors the table has the share of
+protective stops and lost grips that is told from harmless work at 5 % false alarms, and how many the fine
+signals show and it does not.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ back: a particle filter over the column gets rain and words alone. Its expected 
 compared with what was measured, beside those of the rain alone and those of the word alone (no column).
 
 FILE: USCRN text (`CRNH0203-*.txt`, `CRND0103-*.txt`), plain CSV, or all `.stm` files of one ISMN station.
-docs/real-data.md says where to get them, and what the filter assumes.
+docs/results/2026-11-22-real-soil.md says where to get them, and what the filter assumes.
 """
 
 from __future__ import annotations

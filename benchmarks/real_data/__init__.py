@@ -1,1 +1,1 @@
-"""Readers of public data of real soil and real arms, and what the benchmarks ask of it: docs/real-data.md."""
+"""Readers of public data of real soil and real arms, and what the benchmarks ask of it: docs/results."""

@@ -30,7 +30,7 @@ NOT_RUN: Mapping[str, int] = {
     "own-world.md": 1,
     "sensors-and-faults.md": 1,
     "tutorial.md": 1,
-    "twin.md": 2,
+    "twin.md": 1,
     "worlds.md": 1,
 }
 
