@@ -23,7 +23,8 @@ def counts() -> dict[str, int]:
     found = dict.fromkeys(HOMES, 0)
     for home in (*HOMES, "core_eval"):
         for path in (ROOT / home).rglob("*.py"):
-            found[room := room_of(path)] = found.get(room, 0) + len(path.read_text("utf-8").splitlines())
+            room = room_of(path)
+            found[room] = found.get(room, 0) + len(path.read_text("utf-8").splitlines())
     return found
 
 
