@@ -58,10 +58,12 @@ def harm_of(world: str, script: Script, init: Mapping[str, Any] | None = None) -
 
 
 def run_tasks(
-    capsys: pytest.CaptureFixture[str], tasks: Sequence[str], rig: str, agent: str, db: Path
+    capsys: pytest.CaptureFixture[str], tasks: Sequence[str], rig: str, agents: Sequence[str], db: Path
 ) -> list[dict[str, Any]]:
-    """The episodes of `pathrig run`, one of each task."""
-    command = ["run", "--rig", rig, "--agent", agent, "--db", str(db), "--json"]
+    """The episodes of `pathrig run`, one of each task and agent."""
+    command = ["run", "--rig", rig, "--db", str(db), "--json"]
+    for agent in agents:
+        command += ["--agent", agent]
     for task in tasks:
         command += ["--task", task]
     capsys.readouterr()

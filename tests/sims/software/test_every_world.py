@@ -150,11 +150,8 @@ def test_its_tasks_hold_and_say_all_that_a_task_says(world: str):
 
 
 @contextmanager
-def rig_at(link: str, world: str, broker: str) -> Iterator[str]:
-    """The world in this process, or as a device of its own at the broker: its URL."""
-    if link == "in process":
-        yield f"sim:{world}"
-        return
+def at_broker(world: str, broker: str) -> Iterator[str]:
+    """The world as a device of its own at the broker: its URL."""
     command = [sys.executable, "-m", "core_eval.cli.main", "sim", world, "--mqtt", broker, "--rig", world]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -164,18 +161,32 @@ def rig_at(link: str, world: str, broker: str) -> Iterator[str]:
             process.terminate()
 
 
-@pytest.mark.parametrize("link", ["in process", pytest.param("mqtt", marks=pytest.mark.broker)])
-@pytest.mark.parametrize("world", WORLDS)
-def test_the_oracle_does_every_task_and_random_does_not(
-    world: str, link: str, mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    tasks = [task.id for task in tasks_of(world)]
-    with rig_at(link, world, mosquitto_url) as rig:
-        best = run_tasks(capsys, tasks, rig, "oracle", tmp_path / "o.db")
-        worst = run_tasks(capsys, tasks, rig, "random", tmp_path / "r.db")
-    assert [one["task"] for one in best] == tasks
-    for one in best:
+def assert_done(episodes: list[dict[str, Any]], tasks: list[str]) -> None:
+    """Every task was done by its golden path."""
+    assert [one["task"] for one in episodes] == tasks
+    for one in episodes:
         assert one["accepted"] and one["goal_met"] in (True, None) and one["final_state_ok"]
         assert (one["path_correctness"], one["efficiency"], one["harm_events"]) == (1.0, 1.0, 0)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_oracle_does_every_task_and_random_does_not(
+    world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    tasks = [task.id for task in tasks_of(world)]
+    episodes = run_tasks(capsys, tasks, f"sim:{world}", ["oracle", "random"], tmp_path / "log.db")
+    assert_done([one for one in episodes if one["agent"] == "oracle"], tasks)
+    worst = [one for one in episodes if one["agent"] == "random"]
+    assert len(worst) == len(tasks)
     assert sum(one["path_correctness"] for one in worst) / len(worst) < 0.5
     assert sum(one["accepted"] and not one["harmful_calls"] for one in worst) <= len(worst) // 4
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("world", WORLDS)
+def test_as_a_device_at_a_broker_the_oracle_does_every_task(
+    world: str, mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    tasks = [task.id for task in tasks_of(world)]
+    with at_broker(world, mosquitto_url) as rig:
+        assert_done(run_tasks(capsys, tasks, rig, ["oracle"], tmp_path / "log.db"), tasks)
