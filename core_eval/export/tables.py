@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from enum import StrEnum
+from typing import Any, Literal, get_origin
 
-from core_eval.log import EpisodeRow, LogReader
+from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.json_text import to_json
+from core_eval.log.row_map import column_types
 from core_eval.score.metrics import METRICS, json_value
 from core_eval.score.repeated import passed
 
@@ -114,31 +116,20 @@ SAMPLE: Mapping[str, Kind] = {
     "number": "real",
     "text": "text",
 }
+_KINDS: Mapping[Any, Kind] = {bool: "flag", int: "integer", float: "real", str: "text"}
+
+
+def _kind(of: Any) -> Kind:
+    if get_origin(of) is Literal or (isinstance(of, type) and issubclass(of, StrEnum)):
+        return "text"
+    return _KINDS.get(of, "json")
+
+
 HARM: Mapping[str, Kind] = {
     **OF_EPISODE,
     "step_id": "integer",
     "k": "integer",
-    "kind": "text",
-    "entity": "text",
-    "observed": "flag",
-    "verdict": "text",
-    "hidden_at_end": "flag",
-    "t_start": "real",
-    "t_end": "real",
-    "t_record": "real",
-    "trend": "text",
-    "severity": "real",
-    "exposure": "real",
-    "peak": "real",
-    "limit_value": "real",
-    "source": "text",
-    "probability": "real",
-    "observed_probability": "real",
-    "remedy": "text",
-    "evidence": "json",
-    "excess": "flag",
-    "detection": "real",
-    "roc": "json",
+    **{name: _kind(of) for name, of in column_types(HarmRow).items()},
 }
 
 
@@ -177,7 +168,7 @@ def _sample_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
 
 def _harm_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     for event in log.harm(episode.id):
-        yield _row(HARM, episode, event.as_dict())
+        yield _row(HARM, episode, asdict(event))
 
 
 def _row(columns: Mapping[str, Kind], episode: EpisodeRow, values: Mapping[str, Any]) -> list[Any]:
