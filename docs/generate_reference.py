@@ -29,7 +29,7 @@ from configs.core_aliases import CoreEntry, ToolAlias
 from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
 from configs.rig_config import RigConfig
-from configs.tasks_loader import TaskEntry, TaskLimits
+from configs.task_entry import TaskEntry, TaskLimits
 from configs.twin_config import TwinConfig
 from configs.variation import Variation
 from configs.worlds_loader import load_world

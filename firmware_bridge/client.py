@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,7 +39,8 @@ class RigClient:
     raise during any call.
 
     An error of the link is no exception of `call` and `init`, but an outcome with status `fault` and code
-    `timeout` (no answer before the deadline), `link` (no link), `offline` (the rig reported it),
+    `timeout` (no answer before the deadline, or not a word for 10 s from a rig that answers pings), `link`
+    (no link), `offline` (the rig reported it),
     `device_reset` (the device lost its memory during the call, so that a retry could run it twice),
     `two_devices` (two devices answer under the rig's name), `protocol` (an unknown status) or `host_frozen`
     (this process stood still during the call). A call that is too long for the device's `max_frame` is
@@ -53,7 +53,7 @@ class RigClient:
         tell: receives a line for the person at the terminal.
         on_freeze: called after this process stood still, with the seconds, once the rig was stopped.
         retry_after: seconds without an answer before a call is sent again, with the same id; then doubled.
-        clock: of heartbeat and stop.
+        clock: of all its waits, but that of the freeze watch.
     """
 
     def __init__(
@@ -74,7 +74,9 @@ class RigClient:
         self._on_freeze, self._on_noted = on_freeze, on_noted
         if link.keeper is not None:
             link.keeper.on_noted = on_noted
-        self._peer = Peer(link.name, Callbacks(on_sample, on_truth, on_status, on_noted, self._greet))
+        self._clock = clock
+        callbacks = Callbacks(on_sample, on_truth, on_status, on_noted, self._greet)
+        self._peer = Peer(link.name, callbacks, clock)
         self._probe = Probe(link, self._peer)
         self._requests = Requests(link, self._peer, self._probe, retry_after)
         self._stop = EmergencyStop(link, self._peer, self._probe, clock)
@@ -130,10 +132,10 @@ class RigClient:
         peer = self._peer
         if timeout is None:
             timeout = max(OPEN_SECONDS, self._link.boot_seconds)
-        deadline = time.monotonic() + timeout
+        deadline = self._clock.now() + timeout
         self._attach()
         while (status := peer.present) is None:
-            left = deadline - time.monotonic()
+            left = deadline - self._clock.now()
             if left <= 0:
                 raise LinkError(no_response(self._link, peer, timeout))
             self._link.ensure(left)
@@ -201,7 +203,7 @@ class RigClient:
 
         Return None if the device's clock is not known, so that no `not_after` can be given.
         """
-        now = self._peer.clock.device_ms(time.monotonic())
+        now = self._peer.clock.device_ms(self._clock.now())
         if now is None:
             return None
         message = wire.Call.model_construct(
@@ -255,11 +257,11 @@ class RigClient:
         """
         if self._peer.pongs:
             return self._probe.measure(timeout)
-        deadline = time.monotonic() + timeout
-        while (quiet := time.monotonic() - self._peer.last_heard) < 0.2:
-            if time.monotonic() >= deadline:
+        deadline = self._clock.now() + timeout
+        while (quiet := self._clock.now() - self._peer.last_heard) < 0.2:
+            if self._clock.now() >= deadline:
                 return False
-            time.sleep(0.2 - quiet)
+            self._clock.sleep(0.2 - quiet)
         return True
 
     def regain(self, timeout: float) -> None:
@@ -268,16 +270,18 @@ class RigClient:
         Raises:
             LinkError: the link has been down or the rig silent for `timeout` seconds, or two devices answer.
         """
-        lost_at = time.monotonic()
+        lost_at = self._clock.now()
         if not self._link.connected:
             lost_at = min(lost_at, self._peer.down_since)
+        elif self._peer.pongs:
+            lost_at = min(lost_at, self._peer.last_heard)
         deadline = lost_at + timeout
         while True:
             if self._peer.conflict is not None:
                 raise LinkError(self._peer.conflict)
             if self._requests.ended is not None:
                 raise LinkError(self._requests.ended)
-            left = deadline - time.monotonic()
+            left = deadline - self._clock.now()
             try:
                 self._link.ensure(max(0.0, left))
                 self._probe.ping(min(2.0, max(0.1, left)))
@@ -285,9 +289,9 @@ class RigClient:
             except LinkGoneError:
                 raise
             except LinkError as error:
-                if time.monotonic() >= deadline:
+                if self._clock.now() >= deadline:
                     raise LinkError(f"{error}; waited {timeout:g} s") from None
-            time.sleep(REGAIN_PERIOD)
+            self._clock.sleep(REGAIN_PERIOD)
 
     def close(self, safe: bool = True) -> StopOutcome | None:
         """Close the link, after a stop if `safe`, and return how the stop went. Never raises."""
@@ -324,7 +328,7 @@ class RigClient:
         self._is_down = not up
         self._peer.link_changed(up)
         if self._on_noted is not None and up is was_down:
-            seconds = round(time.monotonic() - down_since, 3)
+            seconds = round(self._clock.now() - down_since, 3)
             self._on_noted("link back" if up else "link lost", {"seconds": seconds} if up else {})
         if up:
             self._greet()

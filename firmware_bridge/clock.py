@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
+from queue import SimpleQueue
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Clock(Protocol):
@@ -15,6 +18,12 @@ class Clock(Protocol):
 
     def wait(self, signal: threading.Event | threading.Condition, seconds: float) -> bool:
         """Wait for the signal at most so long, and return whether it came."""
+
+    def get(self, queue: SimpleQueue[T], seconds: float) -> T:
+        """Return the queue's next item. Raises queue.Empty after so long."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait so long."""
 
 
 class SystemClock:
@@ -34,6 +43,14 @@ class SystemClock:
     def wait(self, signal: threading.Event | threading.Condition, seconds: float) -> bool:
         """Wait for the signal at most so long, and return whether it came."""
         return signal.wait(seconds)
+
+    def get(self, queue: SimpleQueue[T], seconds: float) -> T:
+        """Return the queue's next item. Raises queue.Empty after so long."""
+        return queue.get(timeout=seconds)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait so long."""
+        time.sleep(seconds)
 
 
 MONOTONIC: Clock = SystemClock()

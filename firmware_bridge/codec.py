@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from core_eval.text.foreign_json import MAX_DEPTH, ForeignJsonError, parse_json
-from firmware_bridge.messages import DeviceMessage, HostMessage, Lease, Message, Ops
+from firmware_bridge.messages import DeviceMessage, HostMessage, Lease, Message, Ops, Reset
 
 HOST_MAX_FRAME = 65_536
 """Bytes of the longest frame that a host accepts."""
@@ -47,6 +47,10 @@ def encode(message: Message) -> bytes:
         _check_json(getattr(message, name))
     payload: bytes = message.__pydantic_serializer__.to_json(message, exclude_none=True)
     return payload
+
+
+RESET = encode(Reset())
+"""The payload of a reset, which links tell from others."""
 
 
 def _check_json(value: Any) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import encode
-from firmware_bridge.link import Link, LinkError
+from firmware_bridge.codec import RESET
+from firmware_bridge.link import Link, LinkError, gone
 from firmware_bridge.peer import Peer
 from firmware_bridge.probe import Probe
 
-RESET = encode(wire.Reset())
 HELLO_SECONDS = 0.5
 """Time between two stops or resets that are not confirmed."""
 
@@ -64,7 +63,7 @@ class EmergencyStop:
         if outcome is StopOutcome.CONFIRMED:
             self.error = ""
         elif outcome is StopOutcome.NOT_SENT:
-            self.error = f"{name} is gone; is the cable in?"
+            self.error = gone(name)
         elif self._link.confirms_stop:
             self.error = f"{name} did not answer whether it is stopped"
         else:

@@ -47,6 +47,11 @@ class LinkGoneError(LinkError):
     """A link that will not come back, so that waiting for it is of no use."""
 
 
+def gone(name: str) -> str:
+    """Return the line about a port or a rig that is no longer there."""
+    return f"{name} is gone; is the cable in?"
+
+
 class PortInUse(LinkError):
     """Another program has the port open."""
 
@@ -115,6 +120,11 @@ class Link(ABC):
     @abstractmethod
     def connected(self) -> bool:
         """Whether bytes can go out now."""
+
+    @property
+    def why_down(self) -> str:
+        """Why no bytes can go out, while that is so; one line."""
+        return gone(self.name)
 
     @property
     def stop_owed(self) -> bool:

@@ -12,7 +12,7 @@ class LinkClock:
     """Bounds on `device clock - host clock`, in seconds, narrowed by every ping.
 
     The device read its clock between sending and receiving, so each ping bounds the offset from both sides;
-    bounds are intersected, and widened by drift in between. Host times are `time.monotonic()`.
+    bounds are intersected, and widened by drift in between. Host times are of the host's monotonic clock.
     """
 
     def __init__(self) -> None:

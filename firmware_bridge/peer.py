@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from devices.harm import HarmEvent
 from devices.sensors import Sample
 from firmware_bridge import messages as wire
 from firmware_bridge.boots import Boots
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link_clock import LinkClock
 
@@ -62,6 +62,7 @@ class Peer:
     """The state of the far end of a link; `lock` guards it.
 
     Attributes:
+        time: the host's clock.
         status: the last status.
         status_count: how many statuses came that were no retained copies.
         offline_since: host time since when the rig has been offline, as it reported.
@@ -82,12 +83,13 @@ class Peer:
         pending: the request in flight.
     """
 
-    def __init__(self, name: str, callbacks: Callbacks) -> None:
+    def __init__(self, name: str, callbacks: Callbacks, time: Clock = MONOTONIC) -> None:
+        self.time = time
         self.lock = threading.Lock()
         self.status: wire.Status | None = None
         self.status_count = 0
         self.offline_since: float | None = None
-        self.down_since = time.monotonic()
+        self.down_since = self.time.now()
         self.boots = Boots()
         self.conflict: str | None = None
         self.init_id: wire.MessageId | None = None
@@ -129,14 +131,14 @@ class Peer:
 
     def wait(self, done: Callable[[], bool], timeout: float) -> bool:
         """Wait until `done()`, at most `timeout` seconds; return whether it holds."""
-        deadline = time.monotonic() + timeout
+        deadline = self.time.now() + timeout
         with self.changes() as changes:
             while not done():
-                left = deadline - time.monotonic()
+                left = deadline - self.time.now()
                 if left <= 0:
                     return False
                 with suppress(Empty):
-                    changes.get(timeout=left)
+                    self.time.get(changes, left)
         return True
 
     def notify(self) -> None:
@@ -150,7 +152,7 @@ class Peer:
             if up:
                 self.clock.forget()
             else:
-                self.down_since = time.monotonic()
+                self.down_since = self.time.now()
             self.notify()
 
     def pinged(self, sent: float) -> float | None:
@@ -173,7 +175,7 @@ class Peer:
 
     def take(self, payload: bytes, retained: bool) -> None:
         """Handle a frame; a link's `OnFrame`."""
-        received = time.monotonic()
+        received = self.time.now()
         try:
             message = decode_device_message(payload)
         except CodecError as error:
@@ -258,7 +260,7 @@ class Peer:
                 if status.state != "offline":
                     self.offline_since = None
                 elif self.offline_since is None:
-                    self.offline_since = time.monotonic()
+                    self.offline_since = self.time.now()
             if another:
                 self.clock.restart()
             self.notify()

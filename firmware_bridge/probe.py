@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 from firmware_bridge import messages as wire
@@ -48,7 +47,7 @@ class Probe:
         with self._one_ping:
             with peer.lock:
                 peer.pong = None
-            sent = time.monotonic()
+            sent = peer.time.now()
             self._link.send(PING)
             peer.wait(lambda: peer.pong is not None, timeout)
             trip = peer.pinged(sent)

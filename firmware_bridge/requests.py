@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
@@ -19,7 +18,7 @@ from firmware_bridge.probe import Probe
 from firmware_bridge.silence import no_answer, useless_frames
 
 LINK_BACK_SECONDS = 10.0
-"""Time in which a lost link must return before a call in flight is a fault and a run ends."""
+"""Time in which a lost link or a mute device must return, before a call is a fault and a run ends."""
 OFFLINE_GRACE = 5.0
 """Seconds that a rig may be offline during a call before the call is a fault."""
 ETA_GRACE = 2.0
@@ -36,7 +35,7 @@ class Requests:
     """
 
     def __init__(self, link: Link, peer: Peer, probe: Probe, retry_after: float) -> None:
-        self._link, self._peer, self._probe = link, peer, probe
+        self._link, self._peer, self._probe, self._clock = link, peer, probe, peer.time
         self._retry_after = retry_after
         self._one_request = threading.Lock()
         self.ended: str | None = None
@@ -50,7 +49,7 @@ class Requests:
         """Wait at most `within` more seconds for the request in flight. From any thread."""
         with self._peer.lock:
             if self._peer.pending is not None:
-                self._peer.pending.give_up_at = min(self._peer.pending.give_up_at, time.monotonic() + within)
+                self._peer.pending.give_up_at = min(self._peer.pending.give_up_at, self._clock.now() + within)
         self._peer.notify()
 
     def run(self, message: wire.Call | wire.Init, timeout: float, within: float = math.inf) -> Outcome:
@@ -60,12 +59,14 @@ class Requests:
         JSON has no form of has the outcome `invalid`, code `arguments`.
         """
         with self._one_request, self._peer.changes() as changes:
-            pending = self._peer.pending = Pending(message.id, time.monotonic() + within)
+            pending = self._peer.pending = Pending(message.id, self._clock.now() + within)
             try:
                 return self._until_answered(message, pending, changes, timeout)
             except LinkError as error:
                 if self.ended is None:
                     self._link.discard()
+                    if pending.result is not None:
+                        return outcome_of(pending.result)
                 return fault("link", self.ended or str(error))
             finally:
                 self._peer.pending = None
@@ -75,7 +76,7 @@ class Requests:
     ) -> Outcome:
         peer, link = self._peer, self._link
         name, unanswered = (message.tool, "timeout") if message.op == "call" else ("init", "no_answer")
-        start = now = next_send = time.monotonic()
+        start = now = next_send = linked = self._clock.now()
         deadline = start + timeout
         pause = self._retry_after
         payload = b""
@@ -97,22 +98,33 @@ class Requests:
                 return fault(unanswered, f"the call to {link.name} was given up after {now - start:.1f} s")
             if now >= deadline:
                 return fault(unanswered, no_answer(link, peer, name, timeout, useless))
-            if peer.offline_since is not None and now - peer.offline_since > OFFLINE_GRACE:
-                return fault("offline", f"the rig {link.name} went offline")
+            until = deadline
+            if (offline := peer.offline_since) is not None:
+                until = min(until, offline + OFFLINE_GRACE)
+                if now >= until:
+                    return fault("offline", f"the rig {link.name} went offline")
+            if payload and peer.pongs:
+                # A device that answers pings does so during a call too.
+                heard = max(linked, peer.last_heard, pending.acked_until)
+                until = min(until, heard + LINK_BACK_SECONDS)
+                if now >= until:
+                    return fault(unanswered, no_answer(link, peer, name, LINK_BACK_SECONDS, useless))
             if payload and peer.clock.restarts != restarts:
                 text = f"the device was reset while {name} ran; whether it was done is not known"
                 return fault("device_reset", text)
             if not link.connected:
                 link.ensure(min(deadline, peer.down_since + LINK_BACK_SECONDS, now + LINK_BACK_SECONDS) - now)
                 self._await_boot(deadline)
-                next_send = now
+                next_send, linked = now, self._clock.now()
             elif now < next_send:
                 with suppress(Empty):
-                    changes.get(timeout=min(next_send, deadline) - now)
+                    self._clock.get(changes, min(next_send, until) - now)
             elif not payload:
                 not_after = peer.clock.device_ms(deadline)
                 if not_after is None and peer.pongs and self._probe.measure(min(1.0, deadline - now)):
                     not_after = peer.clock.device_ms(deadline)
+                if (now := self._clock.now()) >= deadline:
+                    continue
                 if message.op == "call" and message.not_after is None:
                     message = message.model_copy(update={"not_after": not_after})
                 try:
@@ -129,20 +141,20 @@ class Requests:
                 link.send_call(payload, str(message.id), deadline - now)
                 next_send = now + pause
             # A device that knows ping must answer one before the call is sent again: it may have been reset.
-            elif not peer.pongs or self._probe.measure(min(self._retry_after, deadline - now)):
+            elif not peer.pongs or self._probe.measure(min(self._retry_after, until - now)):
                 if peer.clock.restarts != restarts:
                     continue
-                link.send_call(payload, str(message.id), deadline - time.monotonic())
+                link.send_call(payload, str(message.id), deadline - self._clock.now())
                 pause = min(2 * pause, 4 * self._retry_after)
-                next_send = time.monotonic() + pause
+                next_send = self._clock.now() + pause
             elif not asked:
                 asked = True
                 link.check_permission()
-            now = time.monotonic()
+            now = self._clock.now()
 
     def _await_boot(self, deadline: float) -> None:
         # Opening the port resets many boards, and a bootloader discards what comes before it ends.
-        until = min(deadline, time.monotonic() + self._link.boot_seconds)
-        while (left := until - time.monotonic()) > 0 and self._link.connected:
+        until = min(deadline, self._clock.now() + self._link.boot_seconds)
+        while (left := until - self._clock.now()) > 0 and self._link.connected:
             if self._probe.hello(min(0.25, left)):
                 return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from firmware_bridge.link import Link
 from firmware_bridge.peer import Peer
 
@@ -29,7 +27,7 @@ def no_answer(link: Link, peer: Peer, what: str, timeout: float, before: tuple[i
         text = "; frames were dropped meanwhile: "
         return f"the rig {link.name} did not answer {what} in {timeout:g} s{text}{', '.join(came)}"
     # A broker of 3.1.1 acknowledges what its access list drops.
-    silent = link.brokered and time.monotonic() - peer.last_heard > timeout
+    silent = link.brokered and peer.time.now() - peer.last_heard > timeout
     hint = ", and nothing else: does the broker's access list drop our calls?" if silent else ""
     return f"the rig {link.name} did not answer {what} in {timeout:g} s{hint}"
 

@@ -191,6 +191,13 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             status = CallStatus.OK
             code: str | None = None
             message: str | None = None
+
+            def wait() -> None:
+                if duration is not None:
+                    # Polled as often as during the call that it replaces, so that other changes are
+                    # reported at the same moments.
+                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
+
             try:
                 if self._halted.is_set():
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
@@ -199,31 +206,17 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                     check_interlocks(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
                     value = self._use(tool, typed, call, remedy, event).model_dump(mode="json")
                 natural = Clock.to_seconds(self.clock.ticks - started)
-                if duration is not None:
-                    # Polled as often as during the call that it replaces, so that other changes are
-                    # reported at the same moments.
-                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
+                wait()
             except ArgumentsError as error:
-                code = "bad_arguments" if tool in self.device_type.by_name else "unknown_tool"
-                status, message = CallStatus.INVALID, str(error)
+                status, code, message = CallStatus.INVALID, error.code, str(error)
             except Refusal as refusal:
                 status, code, message = CallStatus.REJECTED, refusal.code, refusal.message
-            except BoardReset:
+            except Stopped as stopped:
                 self.make_safe()
-                status, code, message = (
-                    CallStatus.FAULT,
-                    "reset",
-                    "The board started anew in the middle of the call.",
-                )
-            except RigFault as fault:
-                self.make_safe()
-                status, code, message = CallStatus.FAULT, fault.code, fault.message
-                if duration is not None:
+                status, code, message = CallStatus.FAULT, stopped.code, stopped.message
+                if isinstance(stopped, RigFault):
                     with suppress(Stopped):
-                        self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
-            except Stopped:
-                self.make_safe()
-                status, code, message = CallStatus.FAULT, "stopped", "The call was stopped before its end."
+                        wait()
             finally:
                 self._stop = None
             self._bank.poll(self.clock.ticks)

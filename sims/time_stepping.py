@@ -12,20 +12,26 @@ from sims.faults import FaultSchedule
 
 
 class Stopped(Exception):
-    """A running call must end now, because of a stop."""
+    """A running call must end now, because of a stop.
+
+    Attributes:
+        code: a short stable word, such as `protective_stop`.
+        message: a sentence for a model: what happened, or what to do now.
+    """
+
+    code = "stopped"
+    message = "The call was stopped before its end."
 
 
 class BoardReset(Stopped):
     """A running call must end now, because the board restarts (a fault of kind `reset`)."""
 
+    code = "reset"
+    message = "The board started anew in the middle of the call."
+
 
 class RigFault(Stopped):
-    """A running call must end now, because the rig stopped itself.
-
-    Attributes:
-        code: a short stable word, such as `protective_stop`.
-        message: a sentence for a model: what to do now.
-    """
+    """A running call must end now, because the rig stopped itself."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -7,7 +7,7 @@ from itertools import product
 
 from agents.options import LIMITS, ModelOptions, make_options, merged
 from agents.registry import ParsedSpec, parse_spec
-from configs.tasks_loader import TaskLimits
+from configs.task_entry import TaskLimits
 from configs.yaml_file import nearest
 from core_eval.cli.output import UsageError
 

@@ -46,7 +46,7 @@ def init(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write a mosquitto's configuration with passwords, access list and certificates."""
+    """Write a broker's files. For mosquitto: passwords, access list, certificates."""
     from firmware_bridge.broker.files import write_broker_files
 
     names = list(host or dict.fromkeys((socket.gethostname(), "localhost", "127.0.0.1")))
@@ -68,7 +68,7 @@ def add_rig(
     name: Annotated[str, typer.Argument(help="The new rig's name.")],
     json: Json = False,
 ) -> None:
-    """Add an account for a rig; passwords and certificates of the others stay."""
+    """Add an account for a rig. Passwords and certificates of the others stay."""
     from firmware_bridge.broker.rigs import add_rig as change
 
     _change(change, folder, name, json)
@@ -92,7 +92,7 @@ def rotate(
     account: Annotated[str, typer.Argument(help="A rig's name, `host` or `observer`.")],
     json: Json = False,
 ) -> None:
-    """Give an account a new password; the old one is valid until the broker reloads its files."""
+    """Give an account a new password. The old one is valid until the broker reloads its files."""
     from firmware_bridge.broker.rigs import rotate as change
 
     _change(change, folder, account, json)
@@ -111,7 +111,7 @@ def renew(
     days: Annotated[int, typer.Option(min=1, max=3650, help="Validity, days.")] = 3650,
     json: Json = False,
 ) -> None:
-    """Renew the broker's certificate, signed by the authority that its clients trust already."""
+    """Renew the broker's certificate. The authority that its clients trust already signs it."""
     from firmware_bridge.broker import rigs
 
     with _link_errors():

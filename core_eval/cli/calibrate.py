@@ -64,7 +64,10 @@ def calibrate(
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> None:
-    """Fit the hidden parameters of a rig's twin to logged episodes, and write them into the rig's file."""
+    """Fit a rig's twin to logged episodes.
+
+    The hidden parameters that the episodes identify are written into the rig's file.
+    """
     from configs.rigs_loader import load_rig
     from configs.twin_writer import is_shipped, rig_file, rig_of_ones_own, write_parameters
 

@@ -83,6 +83,15 @@ class Finished:
             print(f"pathrig: threshold missed: {one.who}: {one.missed}", file=sys.stderr)
         return bool(missed)
 
+    def how_failed(self, failed: Mapping[str, str]) -> str:
+        """Return which agents failed and what is missing, while the others' episodes were run."""
+        lines = []
+        for agent, why in failed.items():
+            left = sum(one.agent == agent for one in self.not_run)
+            rest = f" ({left} of its episodes were not run)" if left else ""
+            lines.append(f"agent {agent} failed: {why}{rest}")
+        return f"{'; '.join(lines)}; --resume runs what is missing"
+
 
 def finish(
     db: Path,

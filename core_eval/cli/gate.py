@@ -19,13 +19,14 @@ from core_eval.cli.output import (
     read_json_object,
     write_file,
 )
+from core_eval.cli.run_options import OUTPUT, option
 
 if TYPE_CHECKING:
     from core_eval.cli.finish import Outputs
     from core_eval.log import EpisodeRow, RunRow
     from core_eval.score.gate import Baseline, Change
 
-BASELINE, OUTPUT = "Baseline", given.OUTPUT
+BASELINE = "Baseline"
 
 
 def gate(
@@ -36,58 +37,40 @@ def gate(
     fail_under: given.FailUnder = None,
     gates: given.Gates = None,
     save: Annotated[
-        Path | None,
-        typer.Option(help="Write the run's scores to this JSON file; commit it.", rich_help_panel=BASELINE),
+        Path | None, option(BASELINE, "Write the run's scores to this JSON file; commit it.")
     ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(help="Compare the run with this file of --save.", rich_help_panel=BASELINE),
-    ] = None,
+    against: Annotated[Path | None, option(BASELINE, "Compare the run with this file of --save.")] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Compare these metrics, not all of path and harm. May be given several times.",
-            rich_help_panel=BASELINE,
-        ),
+        option(BASELINE, "Compare these metrics, not all of path and harm. *"),
     ] = None,
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            BASELINE,
+            "The difference up to which the metric counts as the same. *",
             metavar="METRIC=VALUE",
-            help="The difference up to which the metric counts as the same. May be given several times.",
-            rich_help_panel=BASELINE,
         ),
     ] = None,
     alpha: Annotated[
-        float,
-        typer.Option(
-            help="The chance that an unchanged agent fails, where it acts by chance.",
-            rich_help_panel=BASELINE,
-        ),
+        float, option(BASELINE, "The chance that an unchanged agent fails, where it acts by chance.")
     ] = 0.05,
     named: Annotated[
         str | None,
-        typer.Option(
-            "--as",
-            metavar="NAME",
-            help="Compare the run's agent with this one of the baseline.",
-            rich_help_panel=BASELINE,
-        ),
+        option(BASELINE, "Compare the run's agent with this one of the baseline.", "--as", metavar="NAME"),
     ] = None,
     junit: given.Junit = None,
     report: given.Report = None,
     markdown: Annotated[
-        bool,
-        typer.Option(
-            "--markdown", help="Print the comparison as Markdown, for a pull request.", rich_help_panel=OUTPUT
-        ),
+        bool, option(OUTPUT, "Print the comparison as Markdown, for a pull request.", "--markdown")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False,
+    json: Annotated[bool, option(OUTPUT, "Print JSON.", "--json")] = False,
 ) -> int:
     """Judge a run of a log; exit with 1 if a threshold is missed, an agent got worse, or a task is missing.
 
     In a comparison, tasks that leave nothing to chance are compared exactly. The others are tested together,
-    by agent and metric: a paired t test over tasks, corrected for all tests (Holm).
+    by agent and metric: a paired t test over tasks, corrected for all tests (Holm). Options marked * are
+    repeatable.
     """
     from core_eval.cli.finish import Outputs
     from core_eval.cli.references import parted, read_run

@@ -49,7 +49,7 @@ def search(
     worst: WorstOption = None,
     json: Json = False,
 ) -> None:
-    """Find the steps whose texts, calls, results or errors contain these words."""
+    """Find steps by words of their texts, calls, results or errors."""
     from core_eval.log import LogReader
     from core_eval.log.search import search as find
     from core_eval.report.tables.fitted_table import Hanging
@@ -86,7 +86,9 @@ def export(
     form: Annotated[FormatName, typer.Option("--format", help="The format.")],
     run: Annotated[int | None, typer.Option(help="Only this run.")] = None,
 ) -> None:
-    """Write a log for other tools: tables, JSON lines, traces, logs, recordings.
+    """Write a log for other tools.
+
+    As tables, JSON lines, traces, logs or recordings.
 
     `datasette` writes metadata with canned queries; Datasette serves the log itself.
     """
@@ -162,7 +164,7 @@ def record(
     output: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write episodes as a snapshot: the rig `snapshot:FILE` gives their answers and telemetry again."""
+    """Write episodes as a snapshot. The rig `snapshot:FILE` gives their answers and telemetry again."""
     from core_eval.snapshot.file import snapshot_text
     from core_eval.snapshot.record import record as record_episodes
 

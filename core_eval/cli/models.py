@@ -45,7 +45,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
 
 @app.command("list")
 def list_models() -> None:
-    """List the models that ship as YAML files; use one as `--agent model:NAME`."""
+    """List the models that ship. Use one as `--agent model:NAME`."""
     from agents.registry import parse_spec
     from configs.models_loader import MODELS_FOLDER, model_names
     from core_eval.cli.output import console
@@ -71,7 +71,9 @@ def check(
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> int:
-    """Load a model and print format, options, memory and speed; exits with 1 if a limit is too short.
+    """Load a model and measure it. Exits with 1 if a limit is too short.
+
+    Printed are format, options, memory and speed.
 
     A model behind a server is asked for its first answer; nothing of that is executed.
     """

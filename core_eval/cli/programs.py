@@ -69,7 +69,9 @@ def asking() -> Iterator[None]:
 def trust(
     files: Annotated[list[Path], typer.Argument(help="A rig's, a model's or a driver's YAML file.")],
 ) -> None:
-    """Trust files by their content: what they name runs from now on without being asked.
+    """Trust files by their content.
+
+    What they name runs from now on without being asked.
 
     Each program, class and key that they name is printed. A file that is changed is asked about again.
     """

@@ -59,8 +59,16 @@ def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
         runs = reader.runs()
         if not runs:
             raise UsageError(f"{path} has no runs: run some episodes first")
-        run = runs[-1] if number is None else reader.run(number)
+        run = runs[-1] if number is None else _run(reader, number)
         return run, latest_attempts(read_episodes(reader, run.id))
+
+
+def _run(reader: LogReader, number: int) -> RunRow:
+    runs = {run.id: run for run in reader.runs()}
+    if number not in runs:
+        known = ", ".join(map(str, runs)) or "none"
+        raise UsageError(f"{reader.path}: no run {number}; its runs are {known}")
+    return runs[number]
 
 
 def episodes_of(text: str) -> list[EpisodeRow]:
@@ -72,7 +80,7 @@ def episodes_of(text: str) -> list[EpisodeRow]:
     """
     path, number = parted(text, "run")
     with LogReader(path) as reader:
-        episodes = read_episodes(reader, None if number is None else reader.run(number).id)
+        episodes = read_episodes(reader, None if number is None else _run(reader, number).id)
     if not episodes:
         raise UsageError(f"{text}: no episodes to compare")
     return episodes

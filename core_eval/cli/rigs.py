@@ -49,7 +49,7 @@ def check(
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> None:
-    """Test link, lock, clock, tools, sensors, stop and reset of a rig. Nothing moves."""
+    """Test a rig: link, lock, clock, tools, sensors, stop, reset. Nothing moves."""
     from configs.rigs_loader import load_rig
     from core_eval.report.tables.agents import plain_table
     from core_eval.rig.check import check_rig
@@ -83,7 +83,7 @@ def announce(
     ] = 10.0,
     allow_programs: AllowPrograms = False,
 ) -> int:
-    """Announce a rig to Home Assistant: state, stop button and sensors. Nothing moves."""
+    """Announce a rig to Home Assistant. State, stop button and sensors; nothing moves."""
     from configs.errors import ConfigError
     from configs.rig_config import check_discovery
     from configs.rigs_loader import load_rig
@@ -121,7 +121,7 @@ def find_port(
     timeout: Annotated[float, typer.Option(min=1.0, help="Seconds to wait for the cable.")] = 60.0,
     json: Json = False,
 ) -> None:
-    """Find the rig's serial port: unplug the rig and plug it in again."""
+    """Find a rig's serial port. Unplug the rig and plug it in again."""
     from core_eval.rig.signals import StopSignals
     from firmware_bridge.serial.ports import find_by_plugging
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from core_eval.cli.progress import is_shown
 
 if TYPE_CHECKING:
     from core_eval.cli.finish import Finished, Outputs
-    from core_eval.report.tables.junit import NotRun
     from core_eval.run.config import Cell, RunConfig
 
 MOST_LISTED = 60
@@ -150,18 +149,8 @@ def _end(db: Path, finished: Finished, failed: Mapping[str, str], *, json: bool)
         out.print(f"The log is {db}; see `pathrig show {db}`.")
     missed = finished.print_missed()
     if failed:
-        raise BackendError(_how_failed(failed, finished.not_run))
+        raise BackendError(finished.how_failed(failed))
     return 1 if missed else 0
-
-
-def _how_failed(failed: Mapping[str, str], not_run: Sequence[NotRun]) -> str:
-    """Return which agents failed and what is missing, while the others' episodes were run."""
-    lines = []
-    for agent, why in failed.items():
-        left = sum(one.agent == agent for one in not_run)
-        rest = f" ({left} of its episodes were not run)" if left else ""
-        lines.append(f"agent {agent} failed: {why}{rest}")
-    return f"{'; '.join(lines)}; --resume runs what is missing"
 
 
 def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]) -> tuple[Cell, ...]:

@@ -15,7 +15,7 @@ WHAT, MODEL, RIG, GATES, OUTPUT = "What", "Model", "Rig and guard", "Gates", "Ou
 DEFAULT_DB = Path("pathrig.db")
 
 
-def _in(
+def option(
     panel: str, help: str, *names: str, metavar: str | None = None, min: float | None = None
 ) -> OptionInfo:
     """Return an option of a group; its default stands in the function that takes it."""
@@ -23,19 +23,19 @@ def _in(
     return info
 
 
-Task = Annotated[list[str] | None, _in(WHAT, "A task's id, or its file. *", metavar="ID|FILE[#ID]")]
+Task = Annotated[list[str] | None, option(WHAT, "A task's id, or its file. *", metavar="ID|FILE[#ID]")]
 Suite = Annotated[
-    list[str] | None, _in(WHAT, "Tasks: core, a world's name, files, a folder. *", metavar="NAME|FILE")
+    list[str] | None, option(WHAT, "Tasks: core, a world's name, files, a folder. *", metavar="NAME|FILE")
 ]
-Episodes = Annotated[int, _in(WHAT, "Of each task and agent.", metavar="N", min=1)]
-Seed = Annotated[int, _in(WHAT, "Seed of the first episode; then S + 1, ...", metavar="S")]
-Init = Annotated[Path | None, _in(WHAT, "JSON over the initial state of a simulator.", metavar="FILE")]
-Vary = Annotated[bool, _in(WHAT, "Draw initial states from the world's ranges.", "--vary")]
-Retries = Annotated[int, _in(WHAT, "New tries of an episode that a fault disturbed.", metavar="N", min=0)]
-Resume = Annotated[bool, _in(WHAT, "Resume the last interrupted run in --db.", "--resume")]
+Episodes = Annotated[int, option(WHAT, "Of each task and agent.", metavar="N", min=1)]
+Seed = Annotated[int, option(WHAT, "Seed of the first episode; then S + 1, ...", metavar="S")]
+Init = Annotated[Path | None, option(WHAT, "JSON over the initial state of a simulator.", metavar="FILE")]
+Vary = Annotated[bool, option(WHAT, "Draw initial states from the world's ranges.", "--vary")]
+Retries = Annotated[int, option(WHAT, "New tries of an episode that a fault disturbed.", metavar="N", min=0)]
+Resume = Annotated[bool, option(WHAT, "Resume the last interrupted run in --db.", "--resume")]
 KeepGoing = Annotated[
     bool | None,
-    _in(
+    option(
         WHAT,
         "When an agent fails, run the others. Default: with several agents.",
         "--keep-going/--no-keep-going",
@@ -43,7 +43,7 @@ KeepGoing = Annotated[
 ]
 Agent = Annotated[
     list[str] | None,
-    _in(
+    option(
         MODEL,
         "llama:FILE.gguf, openai:URL#MODEL, model:NAME, oracle, ...; or SPEC?key=value&key=value. *",
         metavar="SPEC",
@@ -51,7 +51,7 @@ Agent = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    _in(
+    option(
         MODEL,
         "An option of all models, as in scaffold=react; with several values, one variant for each. *",
         "--set",
@@ -60,38 +60,39 @@ Set = Annotated[
 ]
 Rig = Annotated[
     list[str] | None,
-    _in(RIG, "A rig; default: sim, each task's own world. *", metavar="NAME|FILE|URL"),
+    option(RIG, "A rig; default: sim, each task's own world. *", metavar="NAME|FILE|URL"),
 ]
 Guard = Annotated[
     GuardMode | None,
-    _in(RIG, f"{', '.join(GuardMode)}. Default: observe on simulators, else block.", metavar="MODE"),
+    option(RIG, f"{', '.join(GuardMode)}. Default: observe on simulators, else block.", metavar="MODE"),
 ]
 SafeTool = Annotated[
-    list[str] | None, _in(RIG, "A tool that the guard always lets through. *", "--safe-tool", metavar="TOOL")
+    list[str] | None,
+    option(RIG, "A tool that the guard always lets through. *", "--safe-tool", metavar="TOOL"),
 ]
-CallTimeout = Annotated[float, _in(RIG, "Seconds for a call, then it is a fault.", metavar="S", min=0.1)]
+CallTimeout = Annotated[float, option(RIG, "Seconds for a call, then it is a fault.", metavar="S", min=0.1)]
 Live = Annotated[
     str | None,
-    _in(RIG, "Serve a page with approval and stop button.", metavar="[HOST:PORT]"),
+    option(RIG, "Serve a page with approval and stop button.", metavar="[HOST:PORT]"),
 ]
 AnswerTimeout = Annotated[
-    float, _in(RIG, "Seconds for an answer there, then it is no.", metavar="S", min=1.0)
+    float, option(RIG, "Seconds for an answer there, then it is no.", metavar="S", min=1.0)
 ]
 AllowPrograms = Annotated[bool, allow_option(RIG)]
 FailUnder = Annotated[
     list[str] | None,
-    _in(
+    option(
         GATES,
         "A bound on each agent's mean; also >= and <=. *",
         metavar="METRIC=VALUE",
     ),
 ]
-Gates = Annotated[Path | None, _in(GATES, "YAML: thresholds by agent and task.", metavar="FILE")]
+Gates = Annotated[Path | None, option(GATES, "YAML: thresholds by agent and task.", metavar="FILE")]
 FaultsAreHarm = Annotated[
-    bool, _in(GATES, "Count faults of rig and link as harmful calls.", "--faults-are-harm")
+    bool, option(GATES, "Count faults of rig and link as harmful calls.", "--faults-are-harm")
 ]
-Db = Annotated[Path, _in(OUTPUT, "The log; a run is appended.", metavar="FILE")]
-Durable = Annotated[bool, _in(OUTPUT, "Sync it at each call: a power cut loses nothing.", "--durable")]
-Junit = Annotated[Path | None, _in(OUTPUT, "Write JUnit XML.", metavar="FILE")]
-Report = Annotated[Path | None, _in(OUTPUT, "Write the report.", metavar="FILE.html|DIR")]
-Json = Annotated[bool, _in(OUTPUT, "Print episodes and summary as JSON.", "--json")]
+Db = Annotated[Path, option(OUTPUT, "The log; a run is appended.", metavar="FILE")]
+Durable = Annotated[bool, option(OUTPUT, "Sync it at each call: a power cut loses nothing.", "--durable")]
+Junit = Annotated[Path | None, option(OUTPUT, "Write JUnit XML.", metavar="FILE")]
+Report = Annotated[Path | None, option(OUTPUT, "Write the report.", metavar="FILE.html|DIR")]
+Json = Annotated[bool, option(OUTPUT, "Print episodes and summary as JSON.", "--json")]

@@ -45,7 +45,10 @@ def sensors(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the curve to this SVG file.")] = None,
     json: Json = False,
 ) -> None:
-    """Say which sensors, at what price, make which share of the harm detectable at 5 % false alarms."""
+    """Say which sensors make harm detectable, and their price.
+
+    For each price: the best sensors, and the share of the harm that they make detectable at 5 % false alarms.
+    """
     from configs.sensor_prices import SHIPPED_PRICES, load_prices
     from core_eval.log import LogReader
     from core_eval.report.pictures.advice_drawing import advice_svg

@@ -67,7 +67,7 @@ def show(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show a task: its prompt, its automaton and its first golden paths; or draw it."""
+    """Show a task, or draw it. Prompt, automaton and first golden paths."""
     import json as text
 
     from configs.tasks_loader import load_task

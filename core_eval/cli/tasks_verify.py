@@ -16,7 +16,6 @@ from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
-    from core_eval.verify.static_checks import Site
     from core_eval.verify.task import Verification
 
 CORES = os.cpu_count() or 1
@@ -64,7 +63,7 @@ def verify(
 
     if rig is not None and not static:
         raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
-    site = Site() if rig is None else _site(rig)
+    site = Site() if rig is None else Site.of(rig)
     found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
     checks = [check_ranges] if nominal else [check_ranges, check_other_rigs]
@@ -114,16 +113,6 @@ def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) 
                 out.print(
                     Text(f"{result.task}: {len(lines) - MOST_LINES} more; --json prints all", style=style)
                 )
-
-
-def _site(rig: str) -> Site:
-    from configs.rig_config import fitted_tools
-    from configs.rigs_loader import load_rig
-    from core_eval.verify.static_checks import Site
-    from firmware_bridge.envelope import Envelope
-
-    config = load_rig(rig)
-    return Site(fitted_tools(config), Envelope(config.envelope))
 
 
 def _verdict(result: Verification) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -92,7 +92,7 @@ class Grouped(TyperCommand):
                 formatter.write_dl(rows, col_max=FIRST_COLUMN)
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(Mapping[str, Any]):
     """The commands of all verbs, each made when it is looked up."""
 
     def __init__(self) -> None:
@@ -104,12 +104,6 @@ class _Commands(MutableMapping[str, Any]):
         if name not in self._made:
             self._made[name] = _command(name)
         return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
@@ -135,7 +129,7 @@ class Verbs(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = _Commands()
+        self.commands = cast("Any", _Commands())
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the verbs' names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from types import UnionType
@@ -15,11 +15,6 @@ R = TypeVar("R")
 NO_COLUMN = {"column": False}
 """Metadata of a field that is no column of its table."""
 _NUMBERS = frozenset({int, float})
-
-
-def no_column(default: Any) -> Any:
-    """Return a field that is no column."""
-    return field(default=default, metadata=NO_COLUMN)
 
 
 @cache

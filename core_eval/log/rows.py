@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
-from core_eval.log.row_map import NO_COLUMN, no_column
+from core_eval.log.row_map import NO_COLUMN
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
@@ -168,7 +168,7 @@ class HarmRow:
     exposure: float
     evidence: Mapping[str, Any] | None
     step_id: int | None = None
-    k: int | None = no_column(None)
+    k: int | None = field(default=None, metadata=NO_COLUMN)
     source: HarmSource = "truth"
     probability: float | None = None
     observed_probability: float | None = None
@@ -203,7 +203,7 @@ class DeviationRow:
     observed: bool | None
     evidence: Mapping[str, Any] | None
     step_id: int | None = None
-    k: int | None = no_column(None)
+    k: int | None = field(default=None, metadata=NO_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,13 +387,13 @@ class EpisodeRow:
     seconds: float | None = None
     stop: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
-    scorings: tuple[ScoringRow, ...] = no_column(())
-    failures: tuple[FailureRow, ...] = no_column(())
-    pairs: tuple[PairRow, ...] = no_column(())
-    calls_made: int | None = no_column(None)
-    fingerprint: str | None = no_column(None)
-    left_record: int | None = no_column(None)
-    streams: int = no_column(1)
+    scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
+    failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
+    pairs: tuple[PairRow, ...] = field(default=(), metadata=NO_COLUMN)
+    calls_made: int | None = field(default=None, metadata=NO_COLUMN)
+    fingerprint: str | None = field(default=None, metadata=NO_COLUMN)
+    left_record: int | None = field(default=None, metadata=NO_COLUMN)
+    streams: int = field(default=1, metadata=NO_COLUMN)
 
     @property
     def world_seed(self) -> int:

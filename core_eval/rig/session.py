@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
-from threading import Lock, Timer
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
@@ -33,6 +32,7 @@ from devices.registry import DEVICE_TYPES
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import tell_terminal
 from firmware_bridge.links import Link, LinkError, open_link
 from firmware_bridge.messages import Status
@@ -63,9 +63,15 @@ class RigSession:
     """
 
     def __init__(
-        self, config: RigConfig, world: World | None, link: Link, call_timeout: float = CALL_SECONDS
+        self,
+        config: RigConfig,
+        world: World | None,
+        link: Link,
+        call_timeout: float = CALL_SECONDS,
+        clock: Clock = MONOTONIC,
     ) -> None:
         self.call_timeout = call_timeout
+        self._clock = clock
         self.config = config
         self.world = world
         self.link = link
@@ -76,6 +82,7 @@ class RigSession:
             on_status=self._on_status,
             on_noted=self.note,
             on_freeze=self._on_freeze,
+            clock=clock,
         )
         self.last_samples: dict[str, Sample] = {}
         self._recording = Lock()
@@ -196,12 +203,12 @@ class RigSession:
             self.note(state or "goal not known", {"check": str(end)})
 
     def _init_when_idle(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        deadline = time.monotonic() + IDLE_SECONDS
+        deadline = self._clock.now() + IDLE_SECONDS
         while True:
             outcome = self.client.init(state, seed)
-            if outcome.code != "busy" or time.monotonic() > deadline:
+            if outcome.code != "busy" or self._clock.now() > deadline:
                 return outcome
-            time.sleep(0.05)
+            self._clock.sleep(0.05)
 
     def call(
         self,
@@ -256,20 +263,19 @@ class RigSession:
 
     def _stop(self, detail: dict[str, Any]) -> StopOutcome:
         # A driver asks its machine for longer than a person waits.
-        patience = Timer(STOP_SECONDS, self._tell_unconfirmed)
-        patience.daemon = True
-        patience.start()
+        done = Event()
+        Thread(target=self._tell_unconfirmed, args=(done,), name="patience", daemon=True).start()
         try:
             stop = self.client.estop(STOP_SECONDS)
         finally:
-            patience.cancel()
+            done.set()
         if stop is not StopOutcome.CONFIRMED:
             detail |= {"error": self.client.stop_error, "can_confirm": self.client.confirms_stop}
         self.note(f"stop {stop}", detail or None)
         return stop
 
-    def _tell_unconfirmed(self) -> None:
-        if not self._told:
+    def _tell_unconfirmed(self, done: Event) -> None:
+        if not self._clock.wait(done, STOP_SECONDS) and not self._told:
             self._told = True
             tell_terminal(
                 f"RIG {self.config.name}: THE STOP IS NOT CONFIRMED AFTER {STOP_SECONDS:g} S. "

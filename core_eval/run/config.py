@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.names import agent_names
 from agents.registry import parse_spec
-from configs.tasks_loader import TaskLimits
+from configs.task_entry import TaskLimits
 from core_eval.text.streams import STREAMS
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.mqtt import address as mqtt_address

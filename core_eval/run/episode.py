@@ -26,6 +26,7 @@ from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
+from core_eval.path.taxonomy import LINK_CODES
 from core_eval.rig.known_rig import known_rig
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
 from core_eval.rig.signals import StopSignals
@@ -48,7 +49,6 @@ GIVE_UP_SECONDS = 0.8
 """Time for a running call to be answered after a person stopped the rig."""
 SHORT_DRAIN_SECONDS = 0.2
 """Time in which messages of a rig that a person stopped are still logged."""
-LINK_CODES = frozenset({"timeout", "link", "offline", "two_devices"})
 
 
 T = TypeVar("T")

@@ -9,7 +9,8 @@ from typing import Any
 from agents.agent import Agent, Limits
 from agents.names import agent_name, without_folders
 from agents.registry import model_options
-from configs.tasks_loader import Task, TaskLimits
+from configs.task_entry import TaskLimits
+from configs.tasks_loader import Task
 from core_eval.log import Definition, EpisodeStart
 from core_eval.rig.session import RigSession
 from core_eval.rig.twin import twin_of

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from configs.rig_config import fitted_tools
+from configs.rigs_loader import load_rig
 from configs.tasks_loader import Task
 from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
@@ -32,6 +34,12 @@ class Site:
 
     tools: frozenset[str] | None = None
     envelope: Envelope | None = None
+
+    @classmethod
+    def of(cls, rig: str) -> Site:
+        """Return the limits of a rig, by its name, file or URL; raises ConfigError."""
+        config = load_rig(rig)
+        return cls(fitted_tools(config), Envelope(config.envelope))
 
 
 def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verification:

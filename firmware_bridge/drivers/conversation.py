@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from devices.drivers.patterns import Message
+from firmware_bridge.clock import MONOTONIC, Clock
 
 
 class Lost(Exception):
@@ -17,7 +18,8 @@ class Lost(Exception):
 class Subscription:
     """The messages since its start, for one thread that waits for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
 
     def put(self, message: Message | None) -> None:
@@ -31,7 +33,7 @@ class Subscription:
             Lost: the wire is lost.
         """
         try:
-            message = self._messages.get(timeout=max(0.0, timeout))
+            message = self._clock.get(self._messages, max(0.0, timeout))
         except queue.Empty:
             return None
         if message is None:
@@ -51,16 +53,19 @@ class Subscription:
 class Conversation:
     """Passes each message to the reports and to all subscriptions, and keeps the last one of each topic."""
 
-    def __init__(self, on_report: Callable[[Message], None]) -> None:
+    def __init__(self, on_report: Callable[[Message], None], clock: Clock = MONOTONIC) -> None:
+        self.clock = clock
         self._on_report = on_report
         self._subscriptions: list[Subscription] = []
         self._lock = threading.Lock()
         self.last: dict[str, Message] = {}
+        self.messages = 0
+        """How many messages came."""
 
     @contextmanager
     def subscribed(self) -> Iterator[Subscription]:
         """Subscribe for the duration of the block."""
-        subscription = Subscription()
+        subscription = Subscription(self.clock)
         with self._lock:
             self._subscriptions.append(subscription)
         try:
@@ -72,6 +77,7 @@ class Conversation:
     def publish(self, message: Message) -> None:
         """Distribute a message; called on the reader thread."""
         with self._lock:
+            self.messages += 1
             if message.topic:
                 self.last[message.topic] = message
             subscriptions = list(self._subscriptions)

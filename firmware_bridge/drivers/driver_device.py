@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +23,7 @@ from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine
 from firmware_bridge.drivers.steps import UNSURE, DriverFault, Stopped
 from firmware_bridge.drivers.wire import Wire
-from firmware_bridge.link import LinkError
+from firmware_bridge.link import LinkError, gone
 
 
 class DriverDevice:
@@ -58,23 +57,22 @@ class DriverDevice:
         self._surface = device
         self._known = None if device.rules is None else device.rules.known_state(stopped=False)
         self._emit: Emit | None = None
-        self._born = time.monotonic()
+        self._born = self.machine.clock.now()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
         """Run one call to its end."""
-        began = time.monotonic()
+        began = self.machine.clock.now()
 
         def outcome(
             status: CallStatus, code: str | None = None, message: str | None = None, value: Any = None
         ) -> Outcome:
-            now = time.monotonic()
+            now = self.machine.clock.now()
             return Outcome(status, value, code, message, t=now - self._born, duration=now - began)
 
         try:
             validated = self._surface.validate(tool, arguments).model_dump()
         except ArgumentsError as error:
-            there = tool in self._surface.by_name
-            return outcome(CallStatus.INVALID, "bad_arguments" if there else "unknown_tool", str(error))
+            return outcome(CallStatus.INVALID, error.code, str(error))
         mapped = self._driver.tools.get(tool)
         if mapped is None or mapped.not_fitted is not None:
             why = None if mapped is None else mapped.not_fitted
@@ -100,7 +98,7 @@ class DriverDevice:
                 done = outcome(
                     CallStatus.FAULT,
                     "link",
-                    str(error) or f"{self.machine.wire.name} is gone; is the cable in?",
+                    str(error) or gone(self.machine.wire.name),
                 )
             if known is not None:
                 known.on_outcome(tool, validated, done)
@@ -115,6 +113,10 @@ class DriverDevice:
             self._known = self._surface.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
         return stop
 
+    def close(self) -> None:
+        """Close the machine's wire. Never raises."""
+        self.machine.close()
+
     def reset(self) -> None:
         """Leave the stop. Raises if the machine does not."""
         with self.machine.one_at_a_time:
@@ -127,7 +129,7 @@ class DriverDevice:
             CallStatus.INVALID,
             code="physical",
             message="this rig is hardware",
-            t=time.monotonic() - self._born,
+            t=self.machine.clock.now() - self._born,
         )
 
     def subscribe(self, emit: Emit) -> None:
@@ -172,7 +174,7 @@ class DriverDevice:
             raise DriverFault("missing_value", f"The driver lacks a value: {error}.") from None
 
     def _sample(self, sensor: str, value: Scalar) -> None:
-        sample = Sample(sensor, value, time.monotonic() - self._born)
+        sample = Sample(sensor, value, self.machine.clock.now() - self._born)
         if self._known is not None:
             self._known.on_sample(sample)
         if self._emit is not None:

@@ -1,4 +1,4 @@
-"""A driver file's hardware as a link like any other: the endpoint runs in this process, in front of it."""
+"""A driver file's hardware as a link like any other."""
 
 from __future__ import annotations
 
@@ -12,37 +12,32 @@ from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers.driver_device import DriverDevice
+from firmware_bridge.drivers.hardware_link import HardwareLink
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.topics import Topics
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, OnFrame
-from firmware_bridge.local.link import LocalLink
 from firmware_bridge.mqtt.address import parse_mqtt_url
 from firmware_bridge.serial.address import SerialAddress, parse_serial_url
 
-WATCHDOG_MS = 5000
 
-
-class DriverLink(LocalLink):
-    """The link to a driver's endpoint in this process, connected while the hardware's wire is.
-
-    Closing it sends the stop, unless no call was made.
-    """
-
-    stands_still_with_us = False
-    status_source = "link"
+class DriverLink(HardwareLink):
+    """The link to a driver's endpoint in this process, connected while the hardware's wire is."""
 
     def __init__(self, device: DriverDevice, name: str) -> None:
-        super().__init__(device, watchdog_ms=WATCHDOG_MS, name=name)
-        self.unattended = device.unattended
-        self._device, self._machine = device, device.machine
-        self.confirms_stop = self._machine.confirms_stop
+        self._machine = device.machine
+        super().__init__(device, name, device.unattended, self._machine.confirms_stop)
 
     @property
     def connected(self) -> bool:
         """Whether bytes can go out to the hardware now."""
-        return super().connected and self._machine.wire.connected
+        return super().connected and self._machine.connected
+
+    @property
+    def why_down(self) -> str:
+        """Why no bytes can go out to the hardware; one line."""
+        return self._machine.why_down
 
     @property
     def stop_owed(self) -> bool:
@@ -61,32 +56,16 @@ class DriverLink(LocalLink):
         self._machine.on_wire = report
 
     def ensure(self, timeout: float) -> None:
-        """Try once to open a lost wire; the stop is sent first. Raises LinkError."""
+        """Try once to open a lost wire, or to hear a mute machine; the stop goes first. Raises LinkError."""
         super().ensure(timeout)
         if not self.connected:
             self._machine.reconnect()
 
     def send(self, payload: bytes) -> None:
-        """Deliver a payload to the endpoint. Raises LinkError while the wire is lost."""
+        """Deliver a payload to the endpoint. Raises LinkError while the wire is lost, or the machine mute."""
         if not self.connected:
-            raise LinkError(f"{self._machine.wire.name} is gone; is the cable in?")
+            raise LinkError(self.why_down)
         super().send(payload)
-
-    def estop(self) -> None:
-        """Stop the hardware, and query whether it is stopped if its driver can. Raises LinkError."""
-        super().estop()
-        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
-            raise LinkError(f"{self._machine.wire.name} is gone; is the cable in?")
-
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """Return the driver's own outcome; a status may describe an earlier stop."""
-        return self.endpoint.last_stop
-
-    def close(self) -> None:
-        """Stop the hardware and close its wire."""
-        self._device.leave_alone = True
-        super().close()
-        self._machine.close()
 
 
 def open_driver_link(

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 from devices.drivers.driver_file import DriverFile, Step
 from devices.drivers.patterns import Message
@@ -16,11 +14,12 @@ from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal
 from devices.stop_outcome import StopOutcome
+from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, settle_steps, stop_messages
 from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, StepRunner, Stopped
 from firmware_bridge.drivers.wire import Wire
-from firmware_bridge.link import LinkError
+from firmware_bridge.link import LinkError, gone
 
 STARTS = 3
 """Largest number of times that the start-up commands are sent to a machine that restarts during them."""
@@ -39,6 +38,7 @@ class Machine:
         wire: the raw line or topics.
         rig: the device's part of MQTT topics, `${rig}`.
         sample: takes name and value of each sample; called on the reader thread.
+        clock: of all its waits.
     """
 
     def __init__(
@@ -48,8 +48,10 @@ class Machine:
         wire: Wire,
         rig: str,
         sample: Callable[[str, Scalar], None],
+        clock: Clock = MONOTONIC,
     ) -> None:
         self.driver = driver
+        self.clock = clock
         self.wire = wire
         self.memory: dict[str, Scalar] = dict(driver.memory)
         names = settings.names(rig)
@@ -67,10 +69,11 @@ class Machine:
         self._settle_steps = settle_steps(driver, names, settings.tables)
         self._stop_owed = False
         self._wire_up = True
+        self._mute = False
         self._recovery: threading.Thread | None = None
         self._recovery_lock = threading.Lock()
         self.reports = Reports(driver, self.scope, self.memory.__setitem__, sample)
-        self._conversation = Conversation(self.reports.take)
+        self._conversation = Conversation(self.reports.take, clock)
         self._ids = itertools.cycle(range(driver.line.first_id, driver.line.last_id + 1))
         self._ready = False
         self._closed = threading.Event()
@@ -103,6 +106,16 @@ class Machine:
         self.wire.close()
 
     @property
+    def connected(self) -> bool:
+        """Whether bytes can go out, to a machine that has not fallen silent."""
+        return self.wire.connected and not self._mute
+
+    @property
+    def why_down(self) -> str:
+        """Why it is not connected; one line."""
+        return f"{self.wire.name} does not answer" if self._mute else gone(self.wire.name)
+
+    @property
     def stop_owed(self) -> bool:
         """Whether the wire is lost with a stop pending, and can come back."""
         return self._stop_owed and self.wire.comes_back and not self.wire.connected
@@ -130,14 +143,22 @@ class Machine:
         self.memory.update(self.driver.stop.remember)
         self._boot()
         confirmed = self._settle()
-        self._stop_owed = False
+        self._stop_owed = self._mute = False
         self._run_own(self.driver.reset)
         self._report_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
 
     def mark_unknown(self) -> None:
-        """Stop a machine whose state is unknown, and start it again before the next call."""
+        """Stop a machine whose state is unknown, and start it again before the next call.
+
+        One that says nothing at all, not even whether it has stopped, is reported as a lost wire is.
+        """
         self._ready = False
-        self._stop_once()
+        heard = self._conversation.messages
+        stop = self._stop_once()
+        asked = self.confirms_stop and self.wire.connected and not self._is_offline()
+        if asked and stop is StopOutcome.SENT and self._conversation.messages == heard:
+            self._mute = True
+            self._report_wire(None)
 
     def stop(self) -> StopOutcome:
         """Stop the machine at once, and send only settle steps until `leave_stop`. Never raises."""
@@ -145,19 +166,23 @@ class Machine:
         return self._stop_once()
 
     def reconnect(self) -> None:
-        """Open a lost wire, and send a pending stop first.
+        """Open a lost wire, and send a pending stop first; stop a mute machine, and ask it again.
 
         Raises:
-            LinkError: it is still lost.
+            LinkError: it is still lost, or mute.
         """
         with self.one_at_a_time:
             if self._closed.is_set():
                 raise LinkError(f"{self.wire.name} was closed")
             if not self.wire.connected:
                 self.wire.open(self._conversation.publish, self._lost)
-            if not self._stop_owed:
+            if not self._stop_owed and not self._mute:
                 return
+            heard = self._conversation.messages
             stop = self._stop_once()
+            if self._mute and self._conversation.messages == heard:
+                raise LinkError(self.why_down)
+            self._mute = False
         self._report_wire(stop)
 
     def leave_stop(self) -> None:
@@ -167,7 +192,7 @@ class Machine:
             Refusal, DriverFault, LinkError, Lost, Stopped: the machine stays stopped.
         """
         if not self.wire.connected:
-            raise LinkError(f"{self.wire.name} is gone; is the cable in?")
+            raise LinkError(self.why_down)
         self.halted.clear()
         try:
             if self._ready:
@@ -214,22 +239,20 @@ class Machine:
         """Run the settle steps and return whether the machine's answers confirm the stop. Never raises."""
         if self._is_offline():
             return False
-        for _, same in groupby(self._settle_steps, key=lambda one: id(one[0])):
-            steps = list(same)
-            if not self._settled(steps[0][0], [names for _, names in steps]) and not steps[0][0].optional:
+        for step, names in self._settle_steps:
+            if not self._settled(step, names) and not step.optional:
                 return False
         return self.confirms_stop
 
-    def _settled(self, step: Step, rows: Sequence[dict[str, str]]) -> bool:
-        """Run a step for its rows and return whether all were answered. Never raises."""
-        for names in rows:
-            try:
-                if not self.wire.connected:
-                    return False
-                output = Output(self, obeys_stop=False)
-                self.runner(self.scope.for_call({}), lambda: False, output).run([step], names)
-            except (Refusal, DriverFault, LinkError, Lost):
+    def _settled(self, step: Step, names: dict[str, str]) -> bool:
+        """Run a step and return whether it was answered. Never raises."""
+        try:
+            if not self.wire.connected:
                 return False
+            output = Output(self, obeys_stop=False)
+            self.runner(self.scope.for_call({}), lambda: False, output).run([step], names)
+        except (Refusal, DriverFault, LinkError, Lost):
+            return False
         return True
 
     def _is_offline(self) -> bool:
@@ -260,7 +283,7 @@ class Machine:
             except DriverFault as fault:
                 if fault.code != DEVICE_RESET:
                     raise
-                time.sleep(QUIET_S)
+                self.clock.sleep(QUIET_S)
             else:
                 return
         self._run_own(self.driver.boot.start)
@@ -280,8 +303,8 @@ class Machine:
         with self._conversation.subscribed() as subscription:
             if any(fits(message) for message in list(self._conversation.last.values())):
                 return True
-            end = time.monotonic() + seconds
-            while (left := end - time.monotonic()) > 0:
+            end = self.clock.now() + seconds
+            while (left := end - self.clock.now()) > 0:
                 message = subscription.next(left)
                 if message is not None and fits(message):
                     return True
@@ -296,7 +319,7 @@ class Machine:
             self.wire.publish(topic, payload)
 
     def _lost(self) -> None:
-        self._ready = False
+        self._ready = self._mute = False
         self._conversation.lost()
         if self._closed.is_set():
             return
@@ -318,13 +341,13 @@ class Machine:
             self.on_wire(stop)
 
     def _recover(self) -> None:
-        while self._stop_owed and not self._closed.wait(RETRY_S):
+        while self._stop_owed and not self.clock.wait(self._closed, RETRY_S):
             with contextlib.suppress(LinkError):
                 self.reconnect()
 
     def _beat(self) -> None:
         assert self.driver.heartbeat is not None
-        while not self._closed.wait(self.driver.heartbeat.every):
+        while not self.clock.wait(self._closed, self.driver.heartbeat.every):
             if not self._ready or self.halted.is_set() or not self.one_at_a_time.acquire(blocking=False):
                 continue
             try:

@@ -19,8 +19,8 @@ from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.clock import MONOTONIC, Clock
+from firmware_bridge.drivers.hardware_link import HardwareLink
 from firmware_bridge.link import LinkError
-from firmware_bridge.local.link import LocalLink
 
 log = logging.getLogger(__name__)
 
@@ -40,20 +40,18 @@ class PythonDriverDevice:
         self.confirms_stop = True
         with contextlib.suppress(Exception):
             self.confirms_stop = driver.standing() is not None
-        self.closing = False
+        self.leave_alone = False
         self._driver = driver
         self._device_type = device_type
         self._known = None if device_type.rules is None else device_type.rules.known_state(stopped=False)
         self._touched = False
-        self._never = Event()
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Run one call that the device type's schema and rules admit, with the defaults of its arguments."""
         try:
             complete = self._device_type.validate(tool, arguments).model_dump()
         except ArgumentsError as error:
-            code = "bad_arguments" if tool in self._device_type.by_name else "unknown_tool"
-            return Outcome(CallStatus.INVALID, code=code, message=str(error))
+            return Outcome(CallStatus.INVALID, code=error.code, message=str(error))
         refusal = None if self._known is None else self._known.refusal(tool, complete)
         if refusal is not None:
             return Outcome(CallStatus.REJECTED, code=refusal.code, message=refusal.message)
@@ -65,7 +63,7 @@ class PythonDriverDevice:
 
     def safe(self) -> StopOutcome:
         """Stop the hardware, unless the session ends and has neither called nor stopped it."""
-        if self.closing and not self._touched:
+        if self.leave_alone and not self._touched:
             return StopOutcome.NOT_SENT
         self._touched = True
         stop = self._stop()
@@ -92,7 +90,7 @@ class PythonDriverDevice:
                 return StopOutcome.CONFIRMED
             if self._clock.now() >= deadline:
                 return StopOutcome.SENT
-            self._clock.wait(self._never, ASK_SECONDS)
+            self._clock.sleep(ASK_SECONDS)
 
     def reset(self) -> None:
         """Leave the stop."""
@@ -116,33 +114,16 @@ class PythonDriverDevice:
         self._driver.close()
 
 
-class PythonDriverLink(LocalLink):
+class PythonDriverLink(HardwareLink):
     """The endpoint of hardware behind a driver's Python class."""
 
-    stands_still_with_us = False
-    status_source = "link"
-
     def __init__(self, device: PythonDriverDevice, name: str, unattended: str) -> None:
-        super().__init__(device, name=name)
-        self.unattended = unattended
-        self._device = device
-        self.confirms_stop = device.confirms_stop
+        super().__init__(device, name, unattended, device.confirms_stop)
 
-    def estop(self) -> None:
-        """Stop the hardware. Raises LinkError if the stop could not be sent."""
-        super().estop()
-        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
-            raise LinkError(f"{self.name}: the driver could not send the stop")
-
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """Return the outcome that the driver reported."""
-        return self.endpoint.last_stop
-
-    def close(self) -> None:
-        """Stop the hardware, unless it was only observed, and close it."""
-        self._device.closing = True
-        super().close()
-        self._device.close()
+    @property
+    def why_down(self) -> str:
+        """Why a stop was not sent; one line."""
+        return f"{self.name}: the driver could not send the stop"
 
 
 def open_python_driver(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,6 +90,7 @@ class StepRunner:
         self._scope = scope
         self._output = output
         self._conversation = conversation
+        self._clock = conversation.clock
         self._remember = remember
         self._stopped = stopped
         self._next_id = next_id
@@ -150,8 +150,8 @@ class StepRunner:
             self._send(step, names, answers)
 
     def _wait(self, seconds: float, answers: Subscription) -> None:
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        end = self._clock.now() + seconds
+        while (left := end - self._clock.now()) > 0:
             message = answers.next(min(left, SLICE))
             if self._stopped():
                 raise Stopped
@@ -178,7 +178,7 @@ class StepRunner:
         again()
         if not expect:
             return
-        now = time.monotonic()
+        now = self._clock.now()
         seconds = number(step.seconds or self._driver.answers.seconds, self._scope)
         sent = _Sent(
             step=step,
@@ -218,7 +218,7 @@ class StepRunner:
 
     def _finish(self, sent: _Sent, answers: Subscription) -> None:
         while True:
-            message = answers.next(min(SLICE, sent.deadline - time.monotonic()))
+            message = answers.next(min(SLICE, sent.deadline - self._clock.now()))
             if self._stopped():
                 raise Stopped
             if message is None:
@@ -227,7 +227,7 @@ class StepRunner:
                 return
 
     def _time_passed(self, sent: _Sent) -> None:
-        now = time.monotonic()
+        now = self._clock.now()
         if sent.step.poll is not None and now >= sent.next_poll:
             sent.next_poll = now + sent.step.poll.every
             self._output.raw(sent.step.poll.realtime.encode("latin-1"))
@@ -267,7 +267,7 @@ class StepRunner:
         self._restarted(message, sent.names)
         self._gone(message)
         if any(p.find(message, sent.names) is not None for p in self._driver.answers.progress):
-            sent.deadline = min(time.monotonic() + sent.seconds, sent.last_moment)
+            sent.deadline = min(self._clock.now() + sent.seconds, sent.last_moment)
         return False
 
     def _fail(self, failure: Failure, captures: Mapping[str, str], names: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from paho.mqtt.client import MQTTMessageInfo
 
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import CodecError, decode_device_message, encode
+from firmware_bridge.codec import RESET, CodecError, decode_device_message, encode
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal
 from firmware_bridge.mqtt.address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt.connection import MqttConnection
@@ -21,7 +21,6 @@ from firmware_bridge.mqtt.permissions import may_publish
 from firmware_bridge.name_monitor import NameMonitor
 
 _ESTOP = encode(wire.Estop())
-_RESET = encode(wire.Reset())
 _PING = encode(wire.Ping())
 
 
@@ -102,7 +101,7 @@ class MqttLink(Link):
             raise LinkError(f"no connection to the broker of {self.name}")
         if self.lease.lost is not None:
             raise LinkError(self.lease.lost)
-        if payload == _RESET:
+        if payload == RESET:
             self._stop_waits = False
         self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from devices.stop_outcome import StopOutcome
-from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import encode
-from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, tell_terminal
+from firmware_bridge.codec import RESET
+from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, gone, tell_terminal
 from firmware_bridge.rig_process.door import AdoptedProcess, door_name, enter
 from firmware_bridge.rig_process.protocol import (
     BEAT_SECONDS,
@@ -46,7 +45,6 @@ END_SECONDS = 3.0
 """Time for the process to end after its link was closed."""
 SYSTEMD = Path("/run/systemd/system")
 """Exists where systemd runs the machine."""
-_RESET = encode(wire.Reset())
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,8 @@ class RigProcessLink(Link):
     """A link that another process holds; it stops the rig when this one is dead or silent for 3 s.
 
     The rig process of an earlier run that still waits to stop the rig is attached to. One that dies is
-    noticed at once, and one that is silent within 4 s: another takes its place, and stops the rig first.
+    noticed at once, one that a signal has stopped within 1 s, and one that is silent for another reason
+    within 4 s: another takes its place, and stops the rig first.
 
     Args:
         opener: how the process opens the link.
@@ -103,6 +102,11 @@ class RigProcessLink(Link):
         return self._up and self._alive and not self._is_new
 
     @property
+    def why_down(self) -> str:
+        """Why no bytes can go out to the rig; one line."""
+        return self._why_down or gone(self.name)
+
+    @property
     def strikes(self) -> int:
         """How often the rig process has stopped the rig because this process stood still."""
         return self._strikes
@@ -136,8 +140,8 @@ class RigProcessLink(Link):
     def send(self, payload: bytes) -> None:
         """Send one payload; a reset returns when it is done. Raises LinkError."""
         if not self.connected:
-            raise LinkError(f"{self.name} is gone; is the cable in?")
-        if payload == _RESET:
+            raise LinkError(self.why_down)
+        if payload == RESET:
             self._request(Kind.RESET, payload)
         else:
             self._write(frame(Kind.MESSAGE, payload))
@@ -225,12 +229,13 @@ class RigProcessLink(Link):
             self._errors.close()
             raise LinkError(body.decode())
         features = json.loads(body)
+        up = features.pop("up")
         for name, value in features.items():
             setattr(self, name, value)
         if self.late_stop is not None:
             self._tell(f"attached to an earlier run's rig process; its stop: {self.late_stop['outcome']}")
         self._socket, self._watch = ours, RigWatch()
-        self._up = self._alive = True
+        self._up, self._alive, self._why_down = up, True, ""
         self._reader = threading.Thread(
             target=self._read, args=(ours, frames, rest), name=f"read {self.name}", daemon=True
         )
@@ -276,7 +281,7 @@ class RigProcessLink(Link):
                         return
                 self._on_frame(body, False)
             case Kind.UP | Kind.DOWN:
-                self._up = kind is Kind.UP
+                self._up, self._why_down = kind is Kind.UP, body.decode()
                 if self._on_state is not None:
                     self._on_state(self._up)
             case Kind.BEAT:
@@ -321,8 +326,8 @@ class RigProcessLink(Link):
         while not self._clock.wait(self._closed, BEAT_SECONDS):
             if not self._alive:
                 continue
-            if self._watch.beat():
-                # It stands still: what it holds is free once it is dead.
+            if self._watch.beat() or is_stopped(self._process.pid):
+                # What it holds is free once it is dead.
                 self._process.kill()
             # Not where another thread writes: that is a sign of life too.
             if self._writing.acquire(blocking=False):
@@ -376,6 +381,14 @@ class RigProcessLink(Link):
             self._is_new = False
         if self._on_state is not None and self._up:
             self._on_state(True)
+
+
+def is_stopped(process: int) -> bool:
+    """Whether a signal has stopped a process: the system says so, and a busy one is never taken for it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False
 
 
 def scope() -> list[str]:

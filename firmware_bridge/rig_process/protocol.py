@@ -51,7 +51,7 @@ class Kind(IntEnum):
     """From the rig, first and last: why it cannot be opened."""
     UP = 10
     DOWN = 11
-    """From the rig: the wire is restored, or lost."""
+    """From the rig: the wire is restored, or lost, and why."""
     STRUCK = 12
     """From the rig: the host was silent, and the rig is stopped."""
     DONE = 13

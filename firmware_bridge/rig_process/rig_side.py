@@ -77,9 +77,13 @@ class RigSide:
                 return
             gone = time.time()
             if not self._closing:
-                strike(link, STRIKE)
+                strike(link, STRIKE, self._clock)
             host = self._stop_late()
             if host is None:
+                break
+            if not link.connected and not link.stop_owed:
+                # It will not come back, as a pseudo terminal: the next run opens its own.
+                host.close()
                 break
             outcome = StopOutcome.NOT_SENT if link.stop_owed else link.stop_outcome(None)
             stated = StopOutcome.SENT if outcome is None else outcome
@@ -107,6 +111,7 @@ class RigSide:
             "unattended": link.unattended,
             "stops_before_sleep": self._sleep_guarded,
             "late_stop": late_stop,
+            "up": link.connected,
         }
         self._send(frame(Kind.READY, json.dumps(features).encode()))
 
@@ -114,7 +119,7 @@ class RigSide:
         """Stop the rig for a host that is silent, or will be."""
         # Told first: the host may be back before the last stop is out.
         self._send(frame(Kind.STRUCK))
-        strike(self._link, STRIKE)
+        strike(self._link, STRIKE, self._clock)
 
     def _guards_sleep(self) -> bool:
         try:
@@ -201,7 +206,7 @@ class RigSide:
         threading.Thread(target=act, daemon=True).start()
 
     def _changed(self, up: bool) -> None:
-        self._send(frame(Kind.UP if up else Kind.DOWN))
+        self._send(frame(Kind.UP) if up else frame(Kind.DOWN, self._link.why_down.encode()))
 
     def _send(self, data: bytes) -> None:
         """Send at once what the socket takes, and the rest when it takes more. Never blocks, never raises."""
@@ -224,7 +229,7 @@ class RigSide:
                 return None
             try:
                 self._link.ensure(0.0)
-                if strike(self._link, LATE_STRIKE):
+                if strike(self._link, LATE_STRIKE, self._clock):
                     return self._next_host(0.0)
             except PortInUse:
                 # Whoever has it drives the machine.
@@ -238,15 +243,15 @@ class RigSide:
     def _next_host(self, seconds: float) -> socket.socket | None:
         if self._door is not None:
             return self._door.wait(seconds)
-        time.sleep(seconds)
+        self._clock.sleep(seconds)
         return None
 
 
-def strike(link: Link, moments: Iterable[float]) -> bool:
+def strike(link: Link, moments: Iterable[float], clock: Clock) -> bool:
     """Send the stop at these moments, until it is confirmed; return whether it was sent. Never raises."""
-    sent, began = False, time.monotonic()
+    sent, began = False, clock.now()
     for moment in moments:
-        time.sleep(max(0.0, began + moment - time.monotonic()))
+        clock.sleep(max(0.0, began + moment - clock.now()))
         with contextlib.suppress(LinkError):
             link.estop()
             sent = True

@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from firmware_bridge import messages as wire
-from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, STOP_BYTE, LineDecoder, encode, to_line
+from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, RESET, STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.serial.address import parse_serial_url
 from firmware_bridge.serial.open import GONE, close_serial, comes_back, open_serial
@@ -18,7 +17,6 @@ log = logging.getLogger(__name__)
 
 READ_SECONDS = 0.2
 """Time between two checks of a networked port's reader whether the port was closed, s."""
-_RESET = encode(wire.Reset())
 
 
 class SerialLink(Link):
@@ -98,7 +96,7 @@ class SerialLink(Link):
         port = self._port
         if port is None:
             raise LinkError(f"{self._path} is not open; is the cable in?")
-        if payload == _RESET:
+        if payload == RESET:
             self._stop_waits = False
         try:
             with self._write_lock:

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Sized
+from typing import Any, Generic, TypeVar
 
 from sims.arm import scene_parts
 
-
-class Rests(Protocol):
-    """Physics that comes to rest."""
-
-    def at_rest(self) -> bool:
-        """Return whether nothing moves."""
+P = TypeVar("P", bound=Sized)
 
 
-class Watches(Protocol):
-    """A monitor of harm."""
-
-    @property
-    def active(self) -> bool:
-        """Whether harm goes on."""
-
-
-P = TypeVar("P")
-
-
-class ArmMotion(Generic[P]):
+class ArmMotion(ABC, Generic[P]):
     """A program of commands, a row for each step of physics, and whether physics may be skipped."""
 
-    physics: Any
-    monitor: Any
-
-    def __init__(self, physics: Rests, monitor: Watches) -> None:
+    def __init__(self, physics: Any, monitor: Any) -> None:
         self.physics = physics
         self.monitor = monitor
         self.resting = True
@@ -52,6 +35,55 @@ class ArmMotion(Generic[P]):
         self._program, self._row, self._feeling = program, 0, feeling
         self.resting = self._awake = self.tripped = False
 
+    @abstractmethod
+    def halt(self) -> None:
+        """End the running program; the servos hold their last commanded pose."""
+
+    @abstractmethod
+    def _command(self, program: P, row: int) -> None:
+        """Command the servos as a row of the program says."""
+
+    @abstractmethod
+    def _react(self) -> None:
+        """React to the step that ended: guard the arm, feel for a support."""
+
+    def _lets_go(self) -> bool:
+        """Every 20 ms: end a grip that slips, and return whether it did."""
+        return False
+
+    def _catch_up(self) -> None:
+        """Set what follows from the last row of the program that ran."""
+        return
+
+    def run(self, count: int, t: float) -> None:
+        """Run `count` steps of physics from device time `t`, s; none while everything rests."""
+        physics, monitor = self.physics, self.monitor
+        if self.resting:
+            monitor.loads.rest(count)
+            return
+        for k in range(1, count + 1):
+            if self._program is not None:
+                self._command_next(self._program)
+            physics.step()
+            monitor.after_step(t + k * scene_parts.TIMESTEP)
+            self._react()
+            self.ran += 1
+            if self.ran % monitor.pieces.slow_steps or self._lets_go():
+                continue
+            if self._awake and self.settled() and self.resting:
+                monitor.loads.rest(count - k)
+                break
+        self._catch_up()
+        physics.sync()
+
+    def _command_next(self, program: P) -> None:
+        if self._row == len(program):
+            self.halt()
+            self._feeling = False
+            return
+        self._command(program, self._row)
+        self._row += 1
+
     def wake(self) -> None:
         """Run physics without a program until everything rests again."""
         self.resting, self._awake = False, True
@@ -59,7 +91,8 @@ class ArmMotion(Generic[P]):
     def settled(self) -> bool:
         """Return whether all motion has ended; physics is then skipped, unless harm goes on."""
         settled = self._program is None and self.physics.at_rest()
-        self.resting = settled and not self.monitor.active
+        harm = self.monitor.pieces.found or self.monitor.loads.too_great
+        self.resting = settled and not harm
         self._awake = self._awake and not self.resting
         return bool(settled)
 

@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from pydantic import BaseModel
 
 from devices.arm.gripper_tools import Gripper, NamedPose, Objects, OneObject, Picked, SafetyState
-from devices.tool import NoArguments, ToolResult
+from devices.tool import NoArguments, ToolArguments, ToolResult
 from sims.arm import scene_parts
 from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
 from sims.arm.fitted_sensors import fitted
+from sims.arm.geometry import Array
 from sims.arm.harm_pieces import SAME_EVENT
 from sims.arm.slots import Slots
 from sims.clock import Clock
@@ -53,6 +55,9 @@ class GripperArm(Simulator[W]):
     """The name of a joint's sensor before the dot."""
     joints: ClassVar[Sequence[str]]
     """What follows the dot, joint by joint."""
+
+    pose_axes: ClassVar[tuple[str, ...]]
+    """What the pose of the fingertips has."""
 
     _physics: Any
     _motion: Any
@@ -196,6 +201,24 @@ class GripperArm(Simulator[W]):
         self.set_lock(locked=True)
         self.pass_time(LOCK_TIME)
         return SafetyState(safety="locked")
+
+    # Motion.
+
+    def goal_of(self, pose: Any) -> Array:
+        """Return the numbers of a pose that has an attribute for each axis."""
+        return np.array([getattr(pose, axis) for axis in self.pose_axes])
+
+    def do_move_to(self, arguments: ToolArguments, call: CallOptions) -> ToolResult:
+        """Move in a straight line to the pose; obstacles are hit."""
+        goal = self.goal_of(arguments)
+        self._handling.perform(call, lambda handling: handling.move(goal))
+        return self.tip_reading()
+
+    def do_home(self, arguments: NoArguments, call: CallOptions) -> ToolResult:
+        """Move up to travel height, across, and to the rest pose."""
+        goal = self.goal_of(self.world.home)  # type: ignore[attr-defined]
+        self._handling.perform(call, lambda handling: handling.go_over(goal))
+        return self.tip_reading()
 
     # The gripper.
 

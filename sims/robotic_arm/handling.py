@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from devices.arm.things import GRIP_HEIGHT
 from devices.robotic_arm.world import BenchWorld
 from sims.arm import scene_parts
 from sims.arm.aid import NO_AID
-from sims.arm.call_time import TICK, CallTime, PassTime
+from sims.arm.call_time import TICK, PassTime
 from sims.arm.geometry import Array, wrapped
+from sims.arm.handling import ArmHandling
 from sims.arm.motion import steps
 from sims.arm.speed_profile import MotionLimits
 from sims.clock import Clock
@@ -40,13 +41,11 @@ FEEL, FEEL_SPEED, FEEL_ACCELERATION = 0.01, 0.02, 0.1
 """Last part of a descent, m, in which an object feels for its support; its speed and acceleration."""
 HEADROOM = 0.06
 """Gap between the fingertips at travel height and the highest thing, m; a load hangs 0.02 below them."""
-POSE_TOLERANCE = 0.005
-"""Tolerance within which the arm has arrived at its commanded pose, m."""
 HOLDING_APERTURE = 0.002
 """A closed gripper that is open wider than this, m, reports that it holds something."""
 
 
-class Handling:
+class Handling(ArmHandling):
     """Motions of the arm from start to rest. They take device time by `pass_time(seconds, tick)`."""
 
     def __init__(
@@ -59,7 +58,6 @@ class Handling:
         clock: Clock,
     ) -> None:
         self.world = world
-        self.gripper: Literal["open", "closed"] = world.gripper
         self._physics = physics
         self._monitor = monitor
         self._motion = motion
@@ -67,54 +65,29 @@ class Handling:
             f"The arm met something with more than {world.arm.protective_stop:g} N and stopped itself. "
             "The safety is locked now: call unlock_safety, and move away from it."
         )
-        self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
-        """The device time of the running call."""
+        super().__init__(world.gripper, motion, pass_time, clock, stopped)
         self.elsewhere = False
         """In a counterfactual: the arm may stand elsewhere than in the original at this moment."""
         arm = world.arm
         self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
         self._joint_speeds = np.array(arm.joint_speeds())
         self._travel = _travel_height(world, physics)
-        self.next_aid = NO_AID
-        """Aid for the next motion."""
-        self._aid = NO_AID
 
     @property
     def holding(self) -> bool:
         """Whether the closed gripper reports that something keeps its fingers apart."""
         return self.gripper == "closed" and self._physics.aperture > HOLDING_APERTURE
 
-    def perform(
-        self,
-        call: CallOptions,
-        action: Callable[[Handling], None],
-        target: str | None = None,
-        *,
-        closing: bool = False,
+    def _wait(
+        self, call: CallOptions, action: Callable[[Any], None], target: str | None, closing: bool
     ) -> None:
-        """Execute a whole motion as a call.
-
-        Where a counterfactual gives the duration, a motion that has not ended by then does the rest in no
-        device time, so that the times of all later calls stay. A motion that starts elsewhere waits first, to
-        end with its duration.
-
-        Args:
-            call: its index and duration.
-            action: one of the whole motions, called on the handling that executes it.
-            target: the object that the arm may touch beside the one that it holds.
-            closing: make whatever the fingers touch a target.
-        """
-        self.time.begin(call.duration)
+        """Let a counterfactual's motion that starts elsewhere end with its duration."""
         if call.duration is not None and self.elsewhere:
             natural = self._rehearse(call, action, target, closing)
             self.time.pass_time(max(0.0, call.duration - natural), TICK)
-        self._begin(call, target, closing)
-        action(self)
-        self.time.arrived = quantities.command_error(self._physics) < POSE_TOLERANCE
 
-    def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
-        self._help(target, grips=closing or target not in (None, self._physics.held))
-        self._monitor.begin_call(call.index, target, closing=closing)
+    def _off_target(self) -> float:
+        return quantities.command_error(self._physics)
 
     def _rehearse(
         self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
@@ -136,8 +109,8 @@ class Handling:
             action(twin)
         return count * scene_parts.TIMESTEP
 
-    def _help(self, target: str | None, *, grips: bool) -> None:
-        """Set up the aid of the motion that begins; it holds until the next one begins."""
+    def _help(self, target: str | None, *, closing: bool) -> None:
+        grips = closing or target not in (None, self._physics.held)
         mask, aid = self._motion.mask, self.next_aid
         self._aid, self._motion.release_aid, self.next_aid = aid, aid.release, NO_AID
         # A held object is pressed harder only where it meets something: the grip cannot change that.

@@ -86,11 +86,6 @@ class HarmMonitor:
         self.between_fingers: str | None = None
         """The object that both fingers pressed in the last step."""
 
-    @property
-    def active(self) -> bool:
-        """Whether the last evaluation found harm, or torques that will be harm if they last."""
-        return self.pieces.found or self.loads.too_great
-
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the fingers touch a target."""
         # Harm that pauses, however briefly, before a call that does it again is an event of that call; harm

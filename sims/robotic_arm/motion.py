@@ -125,34 +125,19 @@ class Motion(ArmMotion[Program]):
         self._program, self._row = _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap), 0
         self.tripped, self._feeling = True, False
 
-    def run(self, count: int, t: float) -> None:
-        """Run `count` steps of physics from device time `t`, s; none while everything rests."""
-        if self.resting:
-            self.monitor.loads.rest(count)
-            return
-        physics, monitor = self.physics, self.monitor
-        step, look = physics.step, monitor.after_step
-        limit = physics.world.arm.protective_stop
-        for k in range(1, count + 1):
-            if self._program is not None:
-                self._command_next(self._program)
-            step()
-            look(t + k * scene_parts.TIMESTEP)
-            program = self._program if self.guarded and not self.tripped else None
-            if program is not None and monitor.outside_force > limit:
-                self._trip(program)
-            if self._feeling and monitor.support_force > TOUCH_FORCE:
-                self._feeling = False
-                self.halt()
-            self.ran += 1
-            if self.ran % monitor.pieces.slow_steps == 0:
-                if physics.held is not None and physics.slips():
-                    self.release()
-                elif self._awake and self.settled() and self.resting:
-                    monitor.loads.rest(count - k)
-                    break
-        self._catch_up()
-        physics.sync()
+    def _react(self) -> None:
+        program = self._program if self.guarded and not self.tripped else None
+        if program is not None and self.monitor.outside_force > self.physics.world.arm.protective_stop:
+            self._trip(program)
+        if self._feeling and self.monitor.support_force > TOUCH_FORCE:
+            self._feeling = False
+            self.halt()
+
+    def _lets_go(self) -> bool:
+        slips = self.physics.held is not None and self.physics.slips()
+        if slips:
+            self.release()
+        return slips
 
     def release(self) -> None:
         """End the grip, intended or not; the object falls, unless an aid sets it down."""
@@ -172,14 +157,8 @@ class Motion(ArmMotion[Program]):
             self.mask.lower(name)
             self.monitor.released(name)
 
-    def _command_next(self, program: Program) -> None:
-        row = self._row
-        if row == len(program.cap):
-            self.halt()
-            self._feeling = False
-            return
+    def _command(self, program: Program, row: int) -> None:
         self.physics.control(program.controls[row], program.cap[row])
-        self._row = row + 1
 
     def _catch_up(self) -> None:
         """Set the physics' joints and target from the last row of the program that ran."""

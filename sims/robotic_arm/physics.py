@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from devices.arm import tolerances
 from devices.robotic_arm.world import BenchWorld
-from sims.arm.bench_model import BenchModel, Engine
-from sims.arm.free_objects import REST_SPEED, FreeObjects
+from sims.arm.bench_model import BenchModel
+from sims.arm.free_objects import REST_SPEED
 from sims.arm.geometry import Array
+from sims.arm.physics import ArmPhysics
 from sims.robotic_arm import scene
 from sims.robotic_arm.kinematics import joint_angles
 
@@ -57,7 +58,7 @@ def _bench(xml: str, joints: tuple[float, ...], half_open: float) -> BenchModel:
     return BenchModel(xml, settle)
 
 
-class BenchPhysics:
+class BenchPhysics(ArmPhysics):
     """One bench. Poses are (x, y, z, yaw) in the base's frame."""
 
     def __init__(self, world: BenchWorld) -> None:
@@ -66,25 +67,13 @@ class BenchPhysics:
         """The fingertip pose of the commanded joints."""
         self.joints = joint_angles(self.target[None], np.zeros(AXES))[0]
         half_open = world.arm.opening / 2 if world.gripper == "open" else 0.0
-        self.bench = _bench(scene.scene_xml(world), tuple(self.joints.tolist()), half_open)
-        """The constant part, shared with every copy."""
-        self._engine = self.bench.engine()
-        self.objects = FreeObjects(tuple(world.objects), self.bench, self._engine, FREE)
+        bench = _bench(scene.scene_xml(world), tuple(self.joints.tolist()), half_open)
+        super().__init__(bench, world.objects, FREE)
         self.held: str | None = None
         self.finger_cap = scene.OPENING_FORCE
         self._fitness = 1.0
         self.weaken(0.0)
         self.sync()
-
-    @property
-    def model(self) -> Any:
-        """MuJoCo's model; grips change it."""
-        return self._engine.model
-
-    @property
-    def data(self) -> Any:
-        """MuJoCo's state."""
-        return self._engine.data
 
     @property
     def fingers(self) -> frozenset[int]:
@@ -127,15 +116,6 @@ class BenchPhysics:
     def finger_force(self) -> float:
         """Maximum force of each finger, N; `finger_cap` is what the controller commands."""
         return self.finger_cap * self._fitness
-
-    def step(self) -> None:
-        """Advance the physics by a step; poses derived from the joints lag until `sync`."""
-        engine = self._engine
-        mujoco.mj_step(engine.model, engine.data)
-
-    def sync(self) -> None:
-        """Update all poses derived from the joints."""
-        mujoco.mj_kinematics(self.model, self.data)
 
     def at_rest(self) -> bool:
         """Return whether nothing moves and the joints have arrived."""
@@ -180,10 +160,6 @@ class BenchPhysics:
         c, s, half = np.cos(tip[3]), np.sin(tip[3]), (tip[3] + turn) / 2
         place = tip[0] + c * dx - s * dy, tip[1] + s * dx + c * dy, tip[2] + dz
         return np.array([*place, np.cos(half), 0.0, 0.0, np.sin(half)])
-
-    def spare(self) -> Engine:
-        """Return a copy to try poses on."""
-        return self._engine.copy()
 
     # Grip.
 

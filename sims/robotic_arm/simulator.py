@@ -14,8 +14,6 @@ from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_o
 from devices.robotic_arm.safeguards import AXES as JOINTS
 from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
-from devices.tool import NoArguments
-from sims.arm.geometry import Array
 from sims.arm.simulator import GripperArm, rounded
 from sims.robotic_arm import quantities, sensors, truth
 from sims.robotic_arm.handling import Handling
@@ -42,6 +40,7 @@ class ArmSimulator(GripperArm[BenchWorld]):
     _motion: Motion
     _handling: Handling
     _monitor: HarmMonitor
+    pose_axes = AXES
     joint_sensor = "joint_current"
     joints = tuple(str(number) for number in range(1, len(JOINTS) + 1))
 
@@ -78,24 +77,7 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """What arm or load touches now, and should not."""
         return frozenset(self._monitor.touch)
 
-    # Reads.
-
-    # Safety.
-
     # Motion.
-
-    def do_move_to(self, arguments: ToolPose, call: CallOptions) -> Pose:
-        """Move in a straight line to the pose; obstacles are hit."""
-        goal = _pose_of(arguments)
-        self._handling.perform(call, lambda handling: handling.move(goal))
-        return self.tip_reading()
-
-    def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
-        """Move up to travel height, across, and to the rest pose."""
-        home = self.world.home
-        goal = np.array([home.x, home.y, home.z, home.yaw])
-        self._handling.perform(call, lambda handling: handling.go_over(goal))
-        return self.tip_reading()
 
     def do_pick(self, arguments: OneObject, call: CallOptions) -> Picked:
         """Move above the object and down, grip with a force that it bears, and move up."""
@@ -107,7 +89,7 @@ class ArmSimulator(GripperArm[BenchWorld]):
     def do_place(self, arguments: ToolPose, call: CallOptions) -> Placed:
         """Move above the pose and down until the object stands or is there, release it, and move up."""
         name = self._physics.held
-        down = self._handling.tip_to_place(_pose_of(arguments))
+        down = self._handling.tip_to_place(self.goal_of(arguments))
         self._handling.perform(call, lambda handling: handling.place(down), name)
         pose = self._physics.tip() if name is None else self._physics.objects.pose(name)
         return Placed(gripper="open", **rounded(AXES, pose))
@@ -161,7 +143,3 @@ class ArmSimulator(GripperArm[BenchWorld]):
     def sensed(self, sensor: SensorName) -> float:
         """Return the true quantity of a sensor of the whole arm, in the unit of its key's description."""
         return sensors.quantity(sensor, self._physics, self._handling, self._monitor, self.clock.now)
-
-
-def _pose_of(arguments: ToolPose) -> Array:
-    return np.array([arguments.x, arguments.y, arguments.z, arguments.yaw])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -12,11 +11,11 @@ from devices.arm.things import GRIP_HEIGHT, BenchObject
 from devices.so101_arm.world import DOWN, So101World
 from sims.arm import scene_parts
 from sims.arm.aid import NO_AID
-from sims.arm.call_time import CallTime, PassTime
+from sims.arm.call_time import PassTime
 from sims.arm.geometry import Array, UnreachableError, wrapped
+from sims.arm.handling import ArmHandling
 from sims.arm.motion import steps
 from sims.clock import Clock
-from sims.simulator import CallOptions
 from sims.so101_arm.harm_monitor import HarmMonitor
 from sims.so101_arm.kinematics import Kinematics
 from sims.so101_arm.motion import Motion, Program
@@ -37,8 +36,6 @@ CLEARANCE = 0.005
 """Gap between an object and either jaw before it is gripped, m."""
 FEEL, FEEL_SPEED = 0.012, 0.03
 """Last part of a descent, m, in which an object feels for its support, and its speed, m/s."""
-POSE_TOLERANCE = 0.005
-"""Tolerance within which the arm has arrived at its commanded pose, m."""
 HOLDING_ANGLE = 0.03
 """A closed gripper that stands this much farther open than closed, rad, reports that it holds something."""
 LEAST_PITCH, PITCH_STEP = 0.8, 0.02
@@ -48,7 +45,7 @@ TURNS = 6
 QUARTER = math.pi / 2
 
 
-class Handling:
+class Handling(ArmHandling):
     """Motions of the arm from start to rest. They take device time by `pass_time(seconds, tick)`."""
 
     def __init__(
@@ -61,10 +58,6 @@ class Handling:
         clock: Clock,
     ) -> None:
         self.world = world
-        self.gripper: Literal["open", "closed"] = world.gripper
-        self.next_aid = NO_AID
-        """Aid for the next motion."""
-        self._aid = NO_AID
         self._physics = physics
         self._monitor = monitor
         self._motion = motion
@@ -72,8 +65,7 @@ class Handling:
             f"A joint gave more than {world.arm.protective_stop:g} N m, and the arm stopped itself. "
             "The safety is locked now: call unlock_safety, and move away from what it met."
         )
-        self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
-        """The device time of the running call."""
+        super().__init__(world.gripper, motion, pass_time, clock, stopped)
         self._gripped = DOWN, 0.0
         """Pitch at which an object was last gripped, and its yaw less the direction of the jaws then, rad."""
 
@@ -82,34 +74,11 @@ class Handling:
         """Whether the closed gripper reports that something keeps its jaws apart."""
         return self.gripper == "closed" and float(self._physics.angles()[-1]) > CLOSED + HOLDING_ANGLE
 
-    def perform(
-        self,
-        call: CallOptions,
-        action: Callable[[Handling], None],
-        target: str | None = None,
-        *,
-        closing: bool = False,
-    ) -> None:
-        """Execute a whole motion as a call.
+    def _off_target(self) -> float:
+        return float(np.linalg.norm(np.array(self._physics.tip()[:3]) - self._physics.target[:3]))
 
-        Where a counterfactual gives the duration, a motion that has not ended by then does the rest in no
-        device time, so that the times of all later calls stay.
-
-        Args:
-            call: its index and duration.
-            action: one of the whole motions, called on the handling that executes it.
-            target: the object that the arm may touch beside the one that it holds.
-            closing: make whatever the jaws touch a target.
-        """
-        self.time.begin(call.duration)
-        self._help(target, grips=closing or target is not None)
-        self._monitor.begin_call(call.index, target, closing=closing)
-        action(self)
-        off = np.array(self._physics.tip()[:3]) - self._physics.target[:3]
-        self.time.arrived = float(np.linalg.norm(off)) < POSE_TOLERANCE
-
-    def _help(self, target: str | None, *, grips: bool) -> None:
-        """Set up the aid of the motion that begins; it holds until the next one begins."""
+    def _help(self, target: str | None, *, closing: bool) -> None:
+        grips = closing or target is not None
         motion, aid = self._motion, self.next_aid
         self._aid, self.next_aid, motion.lowers = aid, NO_AID, aid.release is not None
         if aid.passes_through or (aid.soft_grip and not grips) or motion.mask.active:

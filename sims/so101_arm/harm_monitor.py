@@ -76,11 +76,6 @@ class HarmMonitor:
         self.loads = DriveLoads([self.limits.joint_torque] * AXES, scene_parts.TIMESTEP)
         """The low-passed torques of the arm's servos."""
 
-    @property
-    def active(self) -> bool:
-        """Whether the last evaluation found harm, or torques that will be harm if they last."""
-        return self.pieces.found or self.loads.too_great
-
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the jaws touch a target."""
         self.pieces.begin_call(call)

@@ -54,36 +54,17 @@ class Motion(ArmMotion[Program]):
         """End the running program; the servos hold their last commanded angles."""
         self._program, self._feeling, self.resting = None, False, False
 
-    def run(self, count: int, t: float) -> None:
-        """Run `count` steps of physics from device time `t`, s; none while everything rests."""
-        if self.resting:
-            self.monitor.loads.rest(count)
-            return
-        physics, monitor = self.physics, self.monitor
-        for k in range(1, count + 1):
-            if self._program is not None:
-                self._command_next(self._program)
-            physics.step()
-            monitor.after_step(t + k * scene_parts.TIMESTEP)
-            if self.lowers and monitor.lost is not None:
-                self.mask.lower(monitor.lost)
-                monitor.moved.released(monitor.lost)
-            self._guard()
-            if self._feeling and monitor.support_force > TOUCH_FORCE:
-                self.halt()
-            self.ran += 1
-            if self._awake and self.ran % monitor.pieces.slow_steps == 0 and self.settled() and self.resting:
-                monitor.loads.rest(count - k)
-                break
-        physics.sync()
-
-    def _command_next(self, program: Program) -> None:
-        row = self._row
-        if row == len(program):
+    def _react(self) -> None:
+        monitor = self.monitor
+        if self.lowers and monitor.lost is not None:
+            self.mask.lower(monitor.lost)
+            monitor.moved.released(monitor.lost)
+        self._guard()
+        if self._feeling and monitor.support_force > TOUCH_FORCE:
             self.halt()
-            return
+
+    def _command(self, program: Program, row: int) -> None:
         self.physics.command(program.joints[row], float(program.gripper[row]))
-        self._row = row + 1
 
     def _guard(self) -> None:
         """Turn back where a servo of the arm gives more than the protective stop allows."""

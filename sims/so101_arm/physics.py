@@ -12,9 +12,10 @@ import mujoco
 import numpy as np
 
 from devices.so101_arm.world import JOINTS, So101Pose, So101World
-from sims.arm.bench_model import BenchModel, Engine
-from sims.arm.free_objects import REST_SPEED, FreeObjects
+from sims.arm.bench_model import BenchModel
+from sims.arm.free_objects import REST_SPEED
 from sims.arm.geometry import Array, UnreachableError
+from sims.arm.physics import ArmPhysics
 from sims.overrides import WorldError
 from sims.so101_arm import scene
 from sims.so101_arm.kinematics import AXES, GRIPPER, Kinematics
@@ -68,7 +69,7 @@ def _table(xml: str, joints: tuple[float, ...]) -> BenchModel:
     return BenchModel(xml, settle)
 
 
-class So101Physics:
+class So101Physics(ArmPhysics):
     """One table. Poses of the fingertips are (x, y, z, pitch, roll) in the base's frame."""
 
     def __init__(self, world: So101World) -> None:
@@ -76,26 +77,13 @@ class So101Physics:
         opening = world.arm.opening if world.gripper == "open" else CLOSED
         self.kinematics = kinematics_of(world.arm.tip)
         joints = *joints_at(world, "pose").tolist(), opening
-        self.bench = _table(scene.scene_xml(world), joints)
-        """The constant part, shared with every copy."""
-        self._engine = self.bench.engine()
-        self.objects = FreeObjects(tuple(world.objects), self.bench, self._engine, FREE)
+        super().__init__(_table(scene.scene_xml(world), joints), world.objects, FREE)
         jaws = (f"{scene.FIXED}/", f"{scene.MOVING}/")
         self.fingers = frozenset(g for g, name in enumerate(self.bench.geoms) if name.startswith(jaws))
         """The geoms that grip."""
         self._grip_torque = float(self.model.actuator_forcerange[GRIPPER, 1])
         self._full_torque = self._grip_torque
         self._fitness = world.hidden.grip_force
-
-    @property
-    def model(self) -> Any:
-        """MuJoCo's model; grips and counterfactuals change it."""
-        return self._engine.model
-
-    @property
-    def data(self) -> Any:
-        """MuJoCo's state."""
-        return self._engine.data
 
     # Driving it.
 
@@ -143,14 +131,6 @@ class So101Physics:
         torque = self._full_torque if limit is None else limit
         self.model.actuator_forcerange[:AXES] = -torque, torque
 
-    def step(self) -> None:
-        """Advance the physics by a step; poses derived from the joints lag until `sync`."""
-        mujoco.mj_step(self.model, self.data)
-
-    def sync(self) -> None:
-        """Update all poses derived from the joints."""
-        mujoco.mj_kinematics(self.model, self.data)
-
     def at_rest(self) -> bool:
         """Return whether nothing moves."""
         speeds = np.abs(self.data.qvel)
@@ -175,7 +155,3 @@ class So101Physics:
         """Return an object's reference point from the fingertips, in the frame of the gripper, m."""
         turn = self.data.xmat[self.bench.body[scene.FIXED]].reshape(3, 3)
         return np.asarray(turn.T @ (self.objects.position(name) - self.data.site_xpos[self.bench.fingertips]))
-
-    def spare(self) -> Engine:
-        """Return a copy to try poses on."""
-        return self._engine.copy()

@@ -9,14 +9,12 @@ import mujoco
 import numpy as np
 
 from core_eval.path.calls import CallStatus
-from devices.arm.gripper_tools import (
-    Placed,
-)
+from devices.arm.gripper_tools import Placed
 from devices.outcome import Outcome
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
-from devices.so101_arm.tools import SO101_ARM, Joints, Place, Pose, ToolPose
-from devices.so101_arm.world import JOINTS, SensorName, So101Pose, So101World
+from devices.so101_arm.tools import SO101_ARM, Joints, Place, Pose
+from devices.so101_arm.world import JOINTS, SensorName, So101World
 from devices.tool import NoArguments, ToolResult
 from sims.arm.geometry import Array, UnreachableError
 from sims.arm.simulator import PLACE, GripperArm, rounded
@@ -45,6 +43,7 @@ class So101Simulator(GripperArm[So101World]):
     _motion: Motion
     _handling: Handling
     _monitor: HarmMonitor
+    pose_axes = POSE
     joint_sensor = "joint_load"
     joints = JOINTS
 
@@ -107,21 +106,7 @@ class So101Simulator(GripperArm[So101World]):
         """Read the servos' registers."""
         return self._joint_reading()
 
-    # Safety.
-
     # Motion.
-
-    def do_move_to(self, arguments: ToolPose, call: CallOptions) -> Pose:
-        """Move in a straight line to the pose; obstacles are hit."""
-        goal = _pose_of(arguments)
-        self._handling.perform(call, lambda handling: handling.move(goal))
-        return self.tip_reading()
-
-    def do_home(self, arguments: NoArguments, call: CallOptions) -> Pose:
-        """Move up to travel height, across, and to the rest pose."""
-        goal = _pose_of(self.world.home)
-        self._handling.perform(call, lambda handling: handling.go_over(goal))
-        return self.tip_reading()
 
     def do_place(self, arguments: Place, call: CallOptions) -> Placed:
         """Move above the place and down until the object stands or is there, release it, and move up."""
@@ -198,10 +183,6 @@ class So101Simulator(GripperArm[So101World]):
         readings = {joint: round(angle, 3) + 0.0 for joint, angle in zip(JOINTS, angles, strict=True)}
         readings |= {f"{joint}_load": round(load, 1) + 0.0 for joint, load in loads.items()}
         return Joints(**readings)
-
-
-def _pose_of(pose: ToolPose | So101Pose) -> Array:
-    return np.array([pose.x, pose.y, pose.z, pose.pitch, pose.roll])
 
 
 def _place_of(arguments: Mapping[str, Any]) -> Array:

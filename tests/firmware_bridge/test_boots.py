@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from bridge_rig import wait_until
+from fake_link import FakeLink, polite
 
 from firmware_bridge import messages as wire
 from firmware_bridge.boots import Boots
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError
-from tests.firmware_bridge.test_client import FakeLink, polite
 
 pytestmark = pytest.mark.broker
 

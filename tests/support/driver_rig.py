@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,3 +65,7 @@ class Calling:
 def said(outcome: Outcome) -> tuple[str, str | None]:
     """Status and code."""
     return outcome.status, outcome.code
+
+
+def new_name(prefix: str) -> str:
+    return f"{prefix}-{uuid.uuid4().hex[:6]}"

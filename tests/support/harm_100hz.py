@@ -1,13 +1,13 @@
 """The harm of logged episodes computed a second time, at 100 Hz, by code that shares nothing with simulators.
 
-python tests/harm_100hz.py LOG.db
+python tests/support/harm_100hz.py LOG.db
 
 Each episode's calls are played on a fresh simulator that is looked at every 10 ms. What is seen is
 `state_dict()` and the world's description, of an SO-101 besides MuJoCo's own state. The torques of both arms
 are MuJoCo's, in every step of its physics. The rules are those of docs/harm-rules-farm.md and
 docs/harm-rules-arm.md, written down here again. The events found must be those in the log's table `harm`: the
 same kinds, entities and calls, ends within 10 ms (in MuJoCo besides one step of its watch: `edge_of`), and
-severities.
+severities; on the farm also exposures.
 Exit status 1 where they are not.
 """
 
@@ -21,7 +21,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from rules_100hz import ABOVE, BenchRules, FarmRules, Found, State, bench_torques
+from rules_100hz import ABOVE, Found, State
+from rules_100hz_bench import BenchRules, bench_torques
+from rules_100hz_farm import FarmRules
 from rules_100hz_so101 import So101Rules, servo_torques, true_state
 
 from configs.worlds_loader import World, make_simulator
@@ -76,6 +78,7 @@ class Stretch:
     start: float
     end: float
     severity: float
+    exposure: float = 0.0
     outlasts: bool = False
     """It goes on after the record, and is counted for as long as its rule says."""
 
@@ -103,6 +106,7 @@ def second_opinion(
                 continue
             last = latest.get((kind, entity))
             if last is not None and t - last.end <= same:
+                last.exposure += excess * (t - last.end)
                 last.end, last.severity = t, max(last.severity, excess)
                 continue
             latest[kind, entity] = Stretch(kind, entity, running if call is None else call, t, t, excess)
@@ -173,6 +177,8 @@ def disagreements(device: str, seen: Iterable[Stretch], told: Iterable[HarmEvent
         low, high = severities(device, event, until)
         if not low <= match.severity <= high:
             wrong.append(f"severity {match.severity:.6g} at 100 Hz: {event}")
+        if device not in ARMS and not exposures_agree(match, event, until):
+            wrong.append(f"exposure {match.exposure:.6g} at 100 Hz: {event}")
     wrong += [
         f"only seen at 100 Hz: {one}" for one in left if one.severity > FAINT.get((device, one.kind), 0.0)
     ]
@@ -215,6 +221,12 @@ def severities(device: str, told: Stretch, until: float) -> tuple[float, float]:
     return told.severity - small - missed, told.severity + small + MISSED.get(told.kind, 0.0)
 
 
+def exposures_agree(seen: Stretch, told: Stretch, until: float) -> bool:
+    """Whether two integrals over time agree, but for the ends of a stretch and what was not looked at."""
+    missed = 2.5 * LOOK_S * told.severity + 1e-6
+    return told.end > until or abs(seen.exposure - told.exposure) <= 0.02 * told.exposure + missed
+
+
 def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:
     """The simulator's events as stretches, those that a look cannot part put together."""
     found: list[Stretch] = []
@@ -225,6 +237,7 @@ def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:
             last.end = max(last.end, event.t_end)
             last.outlasts = last.outlasts or event.t_record is not None
             last.severity = max(last.severity, event.severity)
+            last.exposure += event.exposure
             continue
         stretch = Stretch(
             event.kind,
@@ -233,6 +246,7 @@ def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:
             event.t_start,
             event.t_end,
             event.severity,
+            event.exposure,
             event.t_record is not None,
         )
         latest[event.kind, event.entity] = stretch
@@ -257,7 +271,7 @@ def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
                     row.t_start,
                     row.t_end,
                     row.severity,
-                    0.0,
+                    row.exposure,
                     row.t_record,
                 )
                 for row in reader.harm(episode.id)
@@ -269,7 +283,7 @@ def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
 def main() -> int:
     """Check a log; 1 where anything differs."""
     if len(sys.argv) != 2:
-        print("usage: python tests/harm_100hz.py LOG.db", file=sys.stderr)
+        print("usage: python tests/support/harm_100hz.py LOG.db", file=sys.stderr)
         return 2
     episodes = events = differing = 0
     for number, told, wrong in check_log(Path(sys.argv[1])):

@@ -13,7 +13,7 @@ from core_eval.score.no_rules import no_rules
 from core_eval.score.twin_fit import bad_fits_text
 
 Line = tuple[str, str]
-"""A sentence and its style: empty for a fact, `yellow` for what is not known or needs a look."""
+"""A sentence and its style: empty for a fact, yellow for what is not known, bold where it warns."""
 
 
 def harm_lines(found: Sequence[EpisodeHarm], rare: int = 0) -> list[Line]:
@@ -40,10 +40,11 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
         f"harm could not be assessed in {_episodes(unassessed)}" if unassessed else None,
         *latest_notes(rows),
         f"no call was made in {_episodes(idle)}" if (idle := [row for row in rows if no_call(row)]) else None,
-        bad_fits_text(rows),
         lost,
         blind,
     ]
+    if (bad := bad_fits_text(rows)) is not None:
+        yield bad, "bold yellow"
     yield from ((line, "yellow") for line in unknown if line is not None)
     if not found:
         yield "the log has no episodes", ""

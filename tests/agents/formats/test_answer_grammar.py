@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from families import BY_NAME, families
 from farm_rig import FARM_ROVER
 from llama_cpp_files import llama_cpp_file
 from tiny_gguf import write_tiny_gguf
@@ -15,7 +16,6 @@ from agents.formats.registry import FORMATS
 
 pytestmark = pytest.mark.llama
 
-BY_NAME = {form.name: form for form in FORMATS}
 SCHEMAS = [
     {
         "function": {
@@ -83,7 +83,7 @@ def test_a_whole_answer(accepts, name):
         assert accepts(grammar, "I go.\n" + call)
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "functionary-3.2"])
+@pytest.mark.parametrize("name", families(lambda form: form.name != "functionary-3.2"))
 def test_what_is_no_call_of_the_tools_is_not_written(accepts, name):
     form = BY_NAME[name]
     grammar = answer_grammar(SCHEMAS, form)
@@ -92,7 +92,7 @@ def test_what_is_no_call_of_the_tools_is_not_written(accepts, name):
         assert not accepts(grammar, bad), bad
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", families())
 def test_a_thought_that_the_prompt_opened(accepts, name):
     form = BY_NAME[name]
     grammar = answer_grammar(SCHEMAS, form, opened=True)
@@ -106,7 +106,7 @@ def test_a_thought_that_the_prompt_opened(accepts, name):
         assert accepts(grammar, good), good
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", families())
 def test_a_run_of_calls_from_its_mark_on(accepts, name):
     form = BY_NAME[name]
     text = written(form, POUR)
@@ -137,7 +137,7 @@ class Recorder:
         return ""
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", families())
 def test_calls_alone_are_held(engine, name):
     form = BY_NAME[name]
     text = written(form, POUR)
@@ -149,7 +149,7 @@ def test_calls_alone_are_held(engine, name):
     recorder.sampler.close()
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "functionary-3.2"])
+@pytest.mark.parametrize("name", families(lambda form: form.name != "functionary-3.2"))
 def test_an_argument_of_the_wrong_type_is_not_written(engine, name):
     form = BY_NAME[name]
     text = written(form, POUR).replace("4.5", '"much"')
@@ -158,7 +158,7 @@ def test_an_argument_of_the_wrong_type_is_not_written(engine, name):
     recorder.sampler.close()
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", families())
 def test_a_mention_in_a_thought_is_free(engine, name):
     form = BY_NAME[name]
     recorder = Recorder(engine, form, opened=True)
@@ -175,7 +175,7 @@ def check_free(engine, form, said):
     recorder.sampler.close()
 
 
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("name", families())
 def test_a_mark_that_no_call_follows_is_free(engine, name):
     """A mark in a sentence, or before nothing: held, it becomes a call that nobody meant."""
     form = BY_NAME[name]
@@ -186,7 +186,7 @@ def test_a_mark_that_no_call_follows_is_free(engine, name):
     check_free(engine, form, f"{mark}{{}} or {mark}... with a name and {tail}")
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if BY_NAME[name].bare or not BY_NAME[name].marks])
+@pytest.mark.parametrize("name", families(lambda form: form.bare or not form.marks))
 def test_without_marks_a_tool_s_whole_name_begins_a_call(engine, name):
     """A report in JSON is none, also where it begins as the name of a tool."""
     form = BY_NAME[name]
@@ -204,7 +204,7 @@ def test_without_marks_a_tool_s_whole_name_begins_a_call(engine, name):
     recorder.sampler.close()
 
 
-@pytest.mark.parametrize("name", [name for name in BY_NAME if BY_NAME[name].marks and not BY_NAME[name].bare])
+@pytest.mark.parametrize("name", families(lambda form: form.marks and not form.bare))
 def test_a_call_in_marks_names_a_tool(engine, name):
     form = BY_NAME[name]
     head, _, tail = written(form, POUR).partition("pour")

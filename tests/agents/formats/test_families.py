@@ -141,24 +141,25 @@ def test_calls_in_a_familys_own_shapes(name, text):
     assert parse_answer(text, TOOLS, BY_NAME[name]).items == (POUR, HOME)
 
 
+AROUND = [
+    "Let me water it.\n{}",
+    "Let me water it. {}",
+    "Let me water it.{}",
+    "Sure{}",
+    "Let me water it.\n\n{}\n\nI tell you the result.",
+    "Before.{}After.",
+    "Before. {} After.",
+    "so text{} and more",
+    "<think>\nIt is dry.\n</think>\n\n{}",
+    "It is dry.\n</think>\n\n{}",
+]
+
+
 @pytest.mark.parametrize(("name", "text"), BOTH)
-@pytest.mark.parametrize(
-    "around",
-    [
-        "Let me water it.\n{}",
-        "Let me water it. {}",
-        "Let me water it.{}",
-        "Sure{}",
-        "Let me water it.\n\n{}\n\nI tell you the result.",
-        "Before.{}After.",
-        "Before. {} After.",
-        "so text{} and more",
-        "<think>\nIt is dry.\n</think>\n\n{}",
-        "It is dry.\n</think>\n\n{}",
-    ],
-)
-def test_calls_among_words(name, text, around):
-    assert parse_answer(around.format(text.lstrip()), TOOLS, BY_NAME[name]).items == (POUR, HOME)
+def test_calls_among_words(name, text):
+    for around in AROUND:
+        read = parse_answer(around.format(text.lstrip()), TOOLS, BY_NAME[name]).items
+        assert read == (POUR, HOME), around
 
 
 TURNS = (

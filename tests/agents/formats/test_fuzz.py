@@ -6,14 +6,13 @@ import random
 import re
 
 import pytest
+from families import BY_NAME, OFTEN
 
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.json_text import json_end
 from agents.formats.python_text import read_python
-from agents.formats.registry import FORMATS
 
-BY_NAME = {form.name: form for form in FORMATS}
 SCHEMAS = [
     {
         "function": {
@@ -45,7 +44,8 @@ NOISE = [
     *("9" * 5000, "[" * 300, "-" * 400),
 ]
 COUNT = 10_000
-QUICK = 150
+QUICK = {True: 1000, False: 150}
+"""Random answers of a format, by whether people often run it."""
 
 
 def outputs(form, count, seed):
@@ -79,13 +79,16 @@ def check(form, text, opened):
 @pytest.mark.parametrize("name", BY_NAME)
 def test_random_answers(name):
     form = BY_NAME[name]
-    kinds = [check(form, text, number % 7 == 0) for number, text in enumerate(outputs(form, QUICK, 1))]
+    kinds = [
+        check(form, text, number % 7 == 0)
+        for number, text in enumerate(outputs(form, QUICK[name in OFTEN], 1))
+    ]
     read = [item for items in kinds for item in items]
     assert any(isinstance(item, CallText) for item in read)
     assert any(isinstance(item, Nonsense) for item in read)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_ten_thousand_random_answers(name):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from conversation_shapes import check_shapes
+from families import nightly_unless_often
 from farm_rig import FARM_ROVER
 from llama_cpp_files import FOLDER, llama_cpp_file
 
@@ -69,6 +70,8 @@ FORMS = {
     "solar": "upstage-Solar-Open-100B",
 }
 NAMES = [(form, name) for form, names in FORMS.items() for name in names.split()]
+LONG = [nightly_unless_often(form, name) for form, name in NAMES]
+"""The templates for the tests that run each one in several conversations."""
 MARK = re.compile(r"<[^<>\s{}()'\"+]{2,40}>|\[/?[A-Z_]{3,25}\]")
 """What looks like a special token in a template."""
 
@@ -128,7 +131,7 @@ def test_a_conversation_of_two_steps(form, name):
     assert text.count("<BOS>") <= 1
 
 
-@pytest.mark.parametrize("name", [name for _, name in NAMES])
+@pytest.mark.parametrize("name", LONG)
 def test_what_could_not_be_read_and_several_calls_at_once_render_too(name):
     template = loaded(name)
     messages = [
@@ -150,7 +153,7 @@ def test_what_could_not_be_read_and_several_calls_at_once_render_too(name):
         assert place >= 0, word
 
 
-@pytest.mark.parametrize("name", [name for _, name in NAMES])
+@pytest.mark.parametrize("name", LONG)
 def test_special_tokens_in_data_are_broken_up(name):
     source = llama_cpp_file(f"{name}.jinja").read_text(encoding="utf-8")
     marks = sorted({*MARK.findall(source)})
@@ -162,7 +165,7 @@ def test_special_tokens_in_data_are_broken_up(name):
     assert [part for part in unguarded(data).split("~")[1:] if part not in marks] == [] or "\\" in data
 
 
-@pytest.mark.parametrize("name", [name for _, name in NAMES])
+@pytest.mark.parametrize("name", LONG)
 def test_all_shapes_of_two_answers(name):
     check_shapes(llama_cpp_file(f"{name}.jinja").read_text(encoding="utf-8"))
 

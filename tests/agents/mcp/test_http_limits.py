@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 import pytest
-
-from tests.agents.mcp.test_mcp import GOLDEN, SECONDS, TOKEN, command, environment, http, logged, play
+from mcp_rig import GOLDEN, SECONDS, TOKEN, command, environment, http, logged, play
 
 pytestmark = pytest.mark.slow
 DESCRIPTORS = 256

@@ -11,8 +11,7 @@ import pytest
 from mcp.client import Client
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPError
-
-from tests.agents.mcp.test_mcp import GOLDEN, http, http_server, logged, play, stdio
+from mcp_rig import GOLDEN, http, http_server, logged, play, stdio
 
 pytestmark = pytest.mark.slow
 

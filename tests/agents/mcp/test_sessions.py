@@ -17,23 +17,11 @@ import pytest
 from farm_rig import FARM_ROVER
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_rig import GOLDEN, RIG, SECONDS, TASK, command, environment, http, http_server, logged, play, stdio
 from processes import wait_for
 
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader
-from tests.agents.mcp.test_mcp import (
-    GOLDEN,
-    RIG,
-    SECONDS,
-    TASK,
-    command,
-    environment,
-    http,
-    http_server,
-    logged,
-    play,
-    stdio,
-)
 
 pytestmark = pytest.mark.slow
 A_SESSION_A_CALL = """

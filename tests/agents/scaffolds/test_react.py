@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from chat_standin import completion, serving
 from farm_rig import FARM_ROVER
+from played_episode import GOLDEN, rig
 from tiny_gguf import write_tiny_gguf
 
 from agents.agent import EpisodeContext, InvalidAction, Observation, StopAction, ToolCallAction, Usage
@@ -28,8 +30,6 @@ from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
 from core_eval.score.scoring import score_episode
 from devices.outcome import Outcome
-from tests.agents.backends.test_openai_backend import completion, serving
-from tests.core_eval.run.test_episode import GOLDEN, rig
 
 
 class Texts(ChatBackend):

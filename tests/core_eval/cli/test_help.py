@@ -88,6 +88,15 @@ def test_no_summary_of_a_verb_is_cut(
         assert all(f"{name} " in shown and f" {summary}\n" in shown for name, summary in summaries.items())
 
 
+@pytest.mark.parametrize("group", ["tasks", "worlds", "rigs", "models", "log", "rigs broker"])
+def test_no_summary_in_a_group_is_cut(
+    group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*group.split(), "--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize(("old", "new"), cli_verbs.RENAMED.items())
 def test_an_old_word_is_an_error_that_names_the_new_one(
     old: str, new: str, capsys: pytest.CaptureFixture[str]

@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
+from chat_standin import serving
 from paths import ROOT
 from rich.text import Text
 
@@ -27,7 +28,6 @@ from core_eval.cli.screen import GuardedStream
 from core_eval.text.visible_text import LINE_AND_TAB, visible
 from devices.outcome import Outcome
 from firmware_bridge.approval import Question, TerminalApprover
-from tests.agents.backends.test_openai_backend import serving
 
 pytestmark = pytest.mark.serial
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from farm_rig import WORLD
 from paths import ROOT
+from tapped_rig import FieldRover, tapped, tools_on
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from tests.core_eval.run.test_guard import FieldRover, tapped, tools_on
 
 pytestmark = pytest.mark.slow
 

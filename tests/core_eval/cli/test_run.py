@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
+from episode_start import START
 from paths import ROOT
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 from core_eval.run.config import RunConfig
-from tests.core_eval.log.test_writer import START
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.llama]
 

@@ -137,9 +137,10 @@ def test_a_search_for_no_word_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_a_model_said_is_found(tmp_path: Path) -> None:
+    from episode_rows import ROW
+
     from core_eval.log import Turn
     from core_eval.log.search import search
-    from tests.core_eval.score.test_summary import ROW
 
     class Log:
         path = tmp_path

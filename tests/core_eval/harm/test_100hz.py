@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from harm_100hz import RULES, check_log, disagreements, second_opinion
+from rules_100hz_farm import farm_danger
 from so101_rig import needs_so101
 
 from configs.worlds_loader import World, load_world, make_simulator
@@ -19,7 +20,6 @@ from core_eval.harm import ExecutedCall, Player
 from devices.outcome import PROTECTIVE_STOP
 from sims.software.world import SoftwareWorld
 from sims.world_type import WORLD_TYPES
-from tests.sims.farm_rover.test_rules_at_100_hz import danger
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) 
 @pytest.mark.parametrize(
     ("name", "scene", "seeds"),
     [
-        ("farm_rover", danger, FARM_SEEDS),
+        ("farm_rover", farm_danger, FARM_SEEDS),
         ("robotic_arm", bench_danger, BENCH_SEEDS),
         pytest.param("so101_bench", table_danger, SO101_SEEDS, marks=needs_so101),
     ],
@@ -140,6 +140,12 @@ def test_random_episodes_are_seen_alike(name: str, scene: Any, seeds: tuple[int,
         met.update(stretch.kind for stretch in seen)
     assert wrong == []
     assert met.keys() == RULES[device].kinds, "the seeds between them meet every rule"
+
+
+def test_soil_that_no_call_made_wet_is_no_harm() -> None:
+    init = {"settling_s": 5.0, "plants": {"plant_A": {"moisture": 0.45, "tolerance_s": 1.0}}}
+    seen, told, _ = second_opinion(load_world("farm_rover"), init, 1, [])
+    assert (seen, told) == ([], ())
 
 
 def test_a_log_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bridge_rig import wait_until
 from farm_rig import WORLD
 from live_browser import open_page
+from live_on_a_rig import LOCAL
 from page_measures import measured
 from real_browser import chromium
 
@@ -32,7 +33,6 @@ from firmware_bridge.mqtt.address import parse_mqtt_url
 from firmware_bridge.mqtt.connection import MqttConnection
 from firmware_bridge.mqtt.link import MqttPort
 from sims.farm_rover.simulator import FarmSimulator
-from tests.core_eval.live.test_page import LOCAL
 
 pytestmark = pytest.mark.browser
 

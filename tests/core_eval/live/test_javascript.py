@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from live_on_a_rig import LOCAL, LiveOnARig
 from page_measures import measured
 from real_browser import Tab, chromium
+from tapped_rig import tapped, tools_on
 
 from core_eval.live.live_run import live_run
-from tests.core_eval.live.test_page import LOCAL, LiveOnARig
-from tests.core_eval.run.test_guard import tapped, tools_on
 
 pytestmark = pytest.mark.browser
 

@@ -17,66 +17,20 @@ from pathlib import Path
 import pytest
 from bench_rig import BenchRover, on_a_pty
 from live_browser import Browser, open_page
+from live_on_a_rig import CALLS, LOCAL, LiveOnARig
 from paths import ROOT
+from tapped_rig import TappedPort, tapped, tools_on
 
 from core_eval.cli.main import main
-from core_eval.live.access import Address
-from core_eval.live.live_run import LiveRun, live_run
+from core_eval.live.live_run import live_run
 from core_eval.live.server import PAGE
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import Observers, ignore
+from core_eval.log import LogReader, RunLog
+from core_eval.log.events import ignore
 from core_eval.rig.stop_button import StoppedByPerson
-from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
-from tests.core_eval.run.test_guard import TappedPort, tapped, tools_on
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
-
-LOCAL = Address("127.0.0.1", 0)
-CALLS = {
-    "unlock": '{"name": "unlock_safety_mode", "arguments": {}}',
-    "move": '{"name": "move_to", "arguments": {"x": 3.5, "y": 12.5}}',
-    "lock": '{"name": "lock_safety_mode", "arguments": {}}',
-    "bad": '{"name": "spray_pesticide", "arguments": {"plant_id": "<b>plant</b>", "ml": 5.0}}',
-}
-
-
-class LiveOnARig:
-    """A run with a live page, on a thread of its own, so that the test is the person in front of the page."""
-
-    def __init__(self, folder: Path, url: str, page: LiveRun, *calls: str, episodes: int = 1) -> None:
-        script = folder / "calls.jsonl"
-        script.write_text("".join(CALLS[call] + "\n" for call in calls))
-        cell = Cell(task="water_one_plant", rig=url, agent=f"scripted:{script}")
-        self.config = RunConfig(cells=(cell,), guard="confirm", episodes=episodes)
-        self.db, self.page = folder / "log.db", page
-        self.raised: BaseException | None = None
-        self.thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        page = self.page
-        try:
-            with RunLog(self.db) as log:
-                observers = Observers(ignore, page.recorder)
-                parts = load_parts(self.config)
-                Run(self.config, parts, log, observers, page.approver, page.stop_button).start()
-        except BaseException as error:
-            self.raised = error
-
-    def __enter__(self) -> LiveOnARig:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.thread.join(30.0)
-        assert not self.thread.is_alive()
-
-    def story(self) -> tuple[list[EpisodeRow], list[StepRow]]:
-        self.thread.join(30.0)
-        with LogReader(self.db) as reader:
-            episodes = reader.episodes()
-            return episodes, reader.steps(episodes[-1].id)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from bench_rig import BenchRover, on_a_pty
 from live_browser import Browser, open_page
+from live_on_a_rig import LOCAL, LiveOnARig
 from real_browser import chromium
 
 from configs.rig_config import RigConfig
@@ -26,7 +27,6 @@ from core_eval.log.events import Event, Stepped, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
-from tests.core_eval.live.test_page import LOCAL, LiveOnARig
 
 pytestmark = [pytest.mark.serial, pytest.mark.browser]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from episode_start import START
 
 from core_eval.cli.main import main
 from core_eval.log import Intent, LogReader, RunLog, Turn
 from core_eval.log.connection import migrate, wal_of
 from core_eval.log.schema import MIGRATIONS
-from tests.core_eval.log.test_writer import START
 
 
 def steps_of(path: Path) -> int:

@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from old_logs import old_log
 
 from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader, RunLog, reader
 from core_eval.log.connection import connect, migrate
 from core_eval.log.schema import MIGRATIONS
-from tests.core_eval.log.test_old_logs import old_log
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "random", "--db"]
 READERS = (["show"], ["harm"], ["score", "--db"], ["report", "-o", "/dev/null"], ["show", "--json"])
@@ -65,7 +65,9 @@ def change(path: Path, script: str) -> bytes:
 
 def refused(command: list[str], path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    assert main([*command, str(path)] if "--db" in command else [command[0], str(path), *command[1:]]) == 2
+    first = 2 if command[0] == "log" else 1
+    given = [*command, str(path)] if "--db" in command else [*command[:first], str(path), *command[first:]]
+    assert main(given) == 2
     told = capsys.readouterr()
     assert told.out == "" and told.err.startswith(f"pathrig: {path}: ") and told.err.count("\n") == 1
     return told.err

@@ -1,18 +1,17 @@
 """A log of each schema version: it opens, its path figures stay as they are, its harm is judged again."""
 
-import gzip
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from old_logs import old_log
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.log.schema import MIGRATIONS
 
-FOLDER = Path(__file__).parent / "old_logs"
 VERSIONS = range(1, 10)
 PATH = {
     1: (1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0),
@@ -31,12 +30,6 @@ METRICS = (
     "path_correctness_hlr",
     "accepted",
 )
-
-
-def old_log(version: int, folder: Path) -> Path:
-    path = folder / f"schema_{version}.db"
-    path.write_bytes(gzip.decompress((FOLDER / f"{path.name}.gz").read_bytes()))
-    return path
 
 
 def latest(path: Path) -> dict[tuple[int, str], float | None]:

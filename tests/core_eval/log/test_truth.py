@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from episode_start import START
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from core_eval.log.schema import MIGRATIONS
 from core_eval.log.truth_changes import NULL, change, changed, packed, register, unpacked
 from devices.device import Truth
 from devices.harm import HarmEvent
-from tests.core_eval.log.test_writer import START
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, 0.1, "", "a", NULL])

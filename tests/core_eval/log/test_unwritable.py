@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from episode_start import START
 
 from configs.tasks_loader import load_task
 from core_eval.log import Intent, LogError, LogReader, RunLog, Turn
 from core_eval.log.connection import migrate, wal_of
 from core_eval.log.schema import MIGRATIONS
-from tests.core_eval.log.test_writer import START
 
 pytestmark = pytest.mark.slow
 

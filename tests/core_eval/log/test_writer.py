@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from episode_start import START
 from paths import ROOT, SUPPORT
 
 from core_eval.log import (
     Definition,
     EpisodeLog,
-    EpisodeStart,
     HarmRow,
     Intent,
     LogReader,
@@ -33,28 +33,12 @@ from devices.stop_outcome import StopOutcome
 
 pytestmark = pytest.mark.broker
 
-START = EpisodeStart(
-    number=0,
-    task="farm/one",
-    world="farm_rover",
-    rig="sim-farm-mqtt",
-    device="farm_rover",
-    agent="scripted",
-    scaffold="none",
-    seed=7,
-    definition=Definition("Go.", '{"states":["q0"]}', {"holds": []}, [], {"tank": 5.0}),
-    init={"locked": True},
-    limits={"steps": 40},
-    guard="observe",
-    scoring={"beta": 0.5},
-    agent_info={"model": "none"},
-)
 EVIDENCE = {"sensor": "none", "t": 1.0, "value": "wet", "counterfactual": "dry", "counterfactual_t": None}
 WRITE_AND_HANG = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from tests.core_eval.log.test_writer import START
+    from episode_start import START
     from core_eval.log import Intent, RunLog, Turn
 
     log = RunLog(Path(sys.argv[1]))

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from xml.etree import ElementTree as xml
 
+from episode_rows import BROKEN, CLEAN, ROW
+
 from core_eval.report.tables.junit import NotRun, junit_xml
 from core_eval.score.thresholds import Threshold, judge
-from tests.core_eval.score.test_summary import BROKEN, CLEAN, ROW
 
 
 def suite_of(text: str) -> xml.Element:

@@ -13,6 +13,7 @@ import pytest
 from bench_rig import BenchRover, on_a_pty
 from bridge_rig import Mosquitto, ScriptedDevice
 from driver_rig import rig_file
+from own_broker import made
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
 
@@ -29,7 +30,6 @@ from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link
 from firmware_bridge.mqtt.link import MqttPort
 from firmware_bridge.result_cache import ResultCache
-from tests.firmware_bridge.broker.test_files import made
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial]
 

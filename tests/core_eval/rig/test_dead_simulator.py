@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from played_episode import GOLDEN, UNLOCK, Player, play
 
 from agents.agent import Action, Observation, StopAction
 from agents.interruptible_agent import InterruptibleAgent
@@ -22,7 +23,6 @@ from core_eval.rig.simulator_process import ProcessMonitor, RigError
 from core_eval.run.episode import EpisodeFailed
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial.link import SerialLink
-from tests.core_eval.run.test_episode import GOLDEN, UNLOCK, Player, play
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 

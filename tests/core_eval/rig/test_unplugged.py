@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from bench_rig import BenchRover
+from played_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 from agents.agent import Action, Observation
 from configs.rigs_loader import load_rig
@@ -18,7 +19,6 @@ from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial.port import SerialPort
-from tests.core_eval.run.test_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
+from played_episode import MOVE, UNLOCK, Player
 
 from agents.agent import Action, EpisodeContext, Limits, Observation, StopAction
 from agents.deadline import Cancellation, CancelledError
 from agents.interruptible_agent import InterruptibleAgent
-from configs.tasks_loader import TaskLimits
+from configs.task_entry import TaskLimits
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import ignore
 from core_eval.rig.signals import StopRequested
@@ -29,7 +30,6 @@ from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import Parts, load_parts
 from core_eval.run.plan import Run
 from devices.outcome import Outcome
-from tests.core_eval.run.test_episode import MOVE, UNLOCK, Player
 
 pytestmark = pytest.mark.serial
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from families import BY_NAME, families
+from played_episode import GOLDEN, rig
 
 from agents.agent import Usage
 from agents.backends.backend import ChatBackend, Message, Reply, ReplyItem
@@ -23,9 +25,7 @@ from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
-from tests.core_eval.run.test_episode import GOLDEN, rig
 
-BY_NAME = {form.name: form for form in FORMATS}
 TASK = load_task("water_one_plant")
 UNLOCK = (GOLDEN[0].name, GOLDEN[0].arguments)
 
@@ -61,27 +61,30 @@ def play(path: Path, session: RigSession, backend: Texts) -> tuple[EpisodeRow, l
         return episode, reader.steps(episode.id)
 
 
+@pytest.fixture(scope="module")
+def session():
+    with rig() as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("name", BY_NAME)
-def test_right_calls_are_progress_in_every_syntax(name, tmp_path):
+def test_right_calls_are_progress_in_every_syntax(name, tmp_path, session):
     form = BY_NAME[name]
     texts = [form.write([CallText(call.name, call.arguments)]) for call in GOLDEN]
-    with rig() as session:
-        episode, steps = play(tmp_path / "log.db", session, Texts(form, texts))
+    episode, steps = play(tmp_path / "log.db", session, Texts(form, texts))
     assert [(step.status, step.kind) for step in steps] == [("ok", "progress")] * len(GOLDEN)
     assert (episode.status, episode.stop_reason) == ("completed", "done")
     assert episode.agent_info["options"] == {"format": name, "grammar": "off", "prompt": "operator"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BY_NAME)
-def test_a_call_that_cannot_be_read_is_a_step_and_the_model_may_go_on(name, tmp_path):
+@pytest.mark.parametrize("name", families())
+def test_a_call_that_cannot_be_read_is_a_step_and_the_model_may_go_on(name, tmp_path, session):
     form = BY_NAME[name]
     whole = form.write([CallText("move_to", {"x": 2.0, "y": 1.0})])
     cut = whole[: whole.index("move_to") + 14]
-    with rig() as session:
-        episode, steps = play(
-            tmp_path / "log.db", session, Texts(form, [cut, form.write([CallText(*UNLOCK)])])
-        )
+    backend = Texts(form, [cut, form.write([CallText(*UNLOCK)])])
+    episode, steps = play(tmp_path / "log.db", session, backend)
     assert [step.status for step in steps] == ["invalid", "ok"]
     assert steps[0].tool is None and steps[0].turn is not None and steps[0].turn.text == cut
     assert episode.stop_reason == "done"
@@ -89,26 +92,26 @@ def test_a_call_that_cannot_be_read_is_a_step_and_the_model_may_go_on(name, tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_three_thousand_torn_answers_through_the_log(tmp_path):
+@pytest.mark.parametrize("least", [300, pytest.param(3000, marks=pytest.mark.nightly)])
+def test_torn_answers_through_the_log(least, tmp_path, session):
     """No answer crashes an episode; what reaches the device is a call of a tool; every answer is logged."""
     rng = random.Random(11)
     count = number = 0
-    with rig() as session:
-        while count < 3000:
-            number += 1
-            form = FORMATS[number % len(FORMATS)]
-            texts = [torn(form, rng) for _ in range(30)]
-            backend = Texts(form, texts)
-            path = tmp_path / f"{number % 8}.db"
-            episode, steps = play(path, session, backend)
-            assert episode.status in ("completed", "stopped"), episode.error
-            assert all(step.call_id is None for step in steps if step.status == "invalid")
-            assert all(step.tool in TASK.device.by_name for step in steps if step.call_id is not None)
-            with LogReader(path) as reader:
-                told = {turn.text for turn in reader.turns(episode.id).values()}
-            asked = texts[: len(texts) - len(backend.texts)]
-            assert {*asked} <= told
-            count += len(asked)
+    while count < least:
+        number += 1
+        form = FORMATS[number % len(FORMATS)]
+        texts = [torn(form, rng) for _ in range(30)]
+        backend = Texts(form, texts)
+        path = tmp_path / f"{number % 8}.db"
+        episode, steps = play(path, session, backend)
+        assert episode.status in ("completed", "stopped"), episode.error
+        assert all(step.call_id is None for step in steps if step.status == "invalid")
+        assert all(step.tool in TASK.device.by_name for step in steps if step.call_id is not None)
+        with LogReader(path) as reader:
+            told = {turn.text for turn in reader.turns(episode.id).values()}
+        asked = texts[: len(texts) - len(backend.texts)]
+        assert {*asked} <= told
+        count += len(asked)
 
 
 def torn(form: Format, rng: random.Random) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import pytest
 from bench_rig import BenchRover
 from farm_rig import WORLD as FIELD
+from played_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
+from tapped_rig import FieldRover, TappedPort, tapped, tools_on
 
 from agents.agent import Action, ToolCallAction
 from configs.errors import ConfigError
@@ -23,42 +24,17 @@ from core_eval.rig.signals import StopSignals
 from core_eval.rig.stop_button import StopButton
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
-from devices.device import Device, Emit
+from devices.device import Emit
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question
-from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial.port import SerialPort
 from sims.farm_rover.simulator import FarmSimulator
-from tests.core_eval.run.test_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 pytestmark = pytest.mark.serial
 
 ENVELOPE = {"move_to": {"x": {"min": 0, "max": 3}, "yaw": {"exact": 0}}}
 HOME = ToolCallAction("move_home", {})
 FAR = ToolCallAction("move_to", {"x": 12.5, "y": 12.5})
-
-
-class TappedPort(SerialPort):
-    """A port that keeps every byte that came over the line."""
-
-    def __init__(self) -> None:
-        super().__init__("pty")
-        self.came = bytearray()
-
-    def _take(self, data: bytes) -> None:
-        self.came += data
-        super()._take(data)
-
-
-class FieldRover(FarmSimulator):
-    """A rover that takes no initial state and tells no truth, as silicon does."""
-
-    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        return Outcome("invalid", code="physical", message="a physical rover takes no initial state")
-
-    def truth(self) -> None:  # type: ignore[override]
-        return None
 
 
 class People:
@@ -71,13 +47,6 @@ class People:
     def ask(self, question: Question) -> Answer:
         self.asked.append(question.tool)
         return self.answers.pop(0)
-
-
-@contextmanager
-def tapped(device: Device | None = None) -> Iterator[TappedPort]:
-    port = TappedPort()
-    with DeviceEndpoint(device or BenchRover(), port, watchdog_ms=60_000):
-        yield port
 
 
 def play(
@@ -97,11 +66,6 @@ def play(
         with LogReader(path) as reader:
             episode = reader.episodes()[-1]
             return episode, reader.steps(episode.id)
-
-
-def tools_on(port: TappedPort) -> list[str]:
-    return [line.split(b'"tool":"')[1].split(b'"')[0].decode() for line in bytes(port.came).split(b"\n")
-            if b'"tool":"' in line]  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["block", "observe", "confirm"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from bridge_rig import wait_until
+from given_clock import GivenClock
 
 from configs.rig_config import RigConfig
 from core_eval.rig import session as rig_session
@@ -39,38 +40,55 @@ class SlowLink(Link):
         assert self.answered.wait(20)
 
 
-LINE = (
-    "pathrig: RIG bench: THE STOP IS NOT CONFIRMED AFTER 0.2 S. IT MAY STILL MOVE: USE ITS OWN STOP. "
-    "Asking goes on.\n"
-)
+LINE = "RIG bench: THE STOP IS NOT CONFIRMED AFTER 3 S. IT MAY STILL MOVE: USE ITS OWN STOP. Asking goes on."
 
 
-def test_the_capital_line_comes_once_while_the_machine_is_still_asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    said: list[str] = []
+    monkeypatch.setattr(rig_session, "tell_terminal", said.append)
+    return said
+
+
+def test_the_capital_line_comes_once_after_three_seconds_while_the_machine_is_still_asked(
+    said: list[str],
 ) -> None:
-    assert rig_session.STOP_SECONDS == 3.0
-    monkeypatch.setattr(rig_session, "STOP_SECONDS", 0.2)
-    link, said = SlowLink(), list[str]()
-    monkeypatch.setattr(rig_session, "tell_terminal", lambda line: said.append(f"pathrig: {line}\n"))
-    session = RigSession(RigConfig(name="bench", url="serial:///dev/x"), None, link)
+    link, clock = SlowLink(), GivenClock()
+    session = RigSession(RigConfig(name="bench", url="serial:///dev/x"), None, link, clock=clock)
     stopping = threading.Thread(target=session.make_safe)
     stopping.start()
     assert link.asked.wait(20)
-    assert wait_until(lambda: bool(said)) and stopping.is_alive(), "it is told while the machine is asked"
+    clock.threads(1)
+    clock.advance(2.99)
+    assert said == []
+    clock.threads(0)
+    clock.jump(0.02)
+    assert wait_until(lambda: said == [LINE]) and stopping.is_alive(), "it is told while the machine is asked"
     link.answered.set()
-    stopping.join(30)
-    session.make_safe()
-    assert said == [LINE]
+    again = threading.Thread(target=session.make_safe)
+    for thread in (stopping, again):
+        if thread is again:
+            again.start()
+        while thread.is_alive():
+            clock.jump(0.5)
+            thread.join(0.01)
+    assert said == [LINE], "once in a session"
 
 
-def test_a_machine_that_answers_in_time_gets_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(rig_session, "tell_terminal", said.append)
-    monkeypatch.setattr(rig_session, "STOP_SECONDS", 0.2)
-    link = SlowLink()
-    link.answered.set()
-    session = RigSession(RigConfig(name="bench", url="serial:///dev/x"), None, link)
-    monkeypatch.setattr(session.client, "estop", lambda timeout: StopOutcome.CONFIRMED)
+def test_a_machine_that_answers_in_time_gets_no_line(
+    monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    link, clock = SlowLink(), GivenClock()
+    session = RigSession(RigConfig(name="bench", url="serial:///dev/x"), None, link, clock=clock)
+
+    def stop(timeout: float) -> StopOutcome:
+        clock.threads(1)
+        clock.advance(2.99)
+        return StopOutcome.CONFIRMED
+
+    monkeypatch.setattr(session.client, "estop", stop)
     assert session.make_safe() is StopOutcome.CONFIRMED
-    threading.Event().wait(0.4)
+    clock.threads(0)
+    assert wait_until(lambda: not any(thread.name == "patience" for thread in threading.enumerate()))
+    clock.jump(10.0)
     assert said == []

@@ -2,10 +2,10 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
+from killed_run import RANDOM
 from paths import ROOT, SUPPORT
 
 from configs.errors import ConfigError
@@ -17,33 +17,6 @@ from core_eval.run.plan import Run
 from core_eval.score.rescore import rescore
 
 pytestmark = pytest.mark.serial
-
-RANDOM = RunConfig(
-    cells=(Cell(task="water_one_plant", rig="sim:farm_rover", agent="random"),), episodes=4, seed=10
-)
-KILLED_IN_MID_EPISODE = textwrap.dedent(
-    """
-    import os, signal, sys
-    from pathlib import Path
-    from tests.core_eval.run.test_plan import RANDOM
-    from core_eval.log.events import EpisodeStarted, Stepped
-    from core_eval.run.parts import load_parts
-    from core_eval.run.plan import Run
-    from core_eval.log import RunLog
-
-    started = 0
-
-    def kill(event):
-        global started
-        if isinstance(event, EpisodeStarted):
-            started += 1
-        elif isinstance(event, Stepped) and started == 3 and event.k == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with RunLog(Path(sys.argv[1])) as log:
-        Run(RANDOM, load_parts(RANDOM), log, kill).start()
-    """
-)
 
 
 def run(path: Path, config: RunConfig) -> int:
@@ -78,7 +51,7 @@ def test_scoring_again_gives_the_same_to_the_last_bit(tmp_path: Path) -> None:
 def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     child = subprocess.run(
-        [sys.executable, "-c", KILLED_IN_MID_EPISODE, str(path)],
+        [sys.executable, str(SUPPORT / "killed_run.py"), str(path)],
         env={**os.environ, "PYTHONPATH": f"{SUPPORT}{os.pathsep}{ROOT}"},
         check=False,
     )

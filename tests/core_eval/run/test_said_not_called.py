@@ -6,6 +6,7 @@ import json
 
 import pytest
 from chat_standin import completion, serving, tool_call
+from played_episode import GOLDEN, rig
 
 from agents.formats.python_form import python_call
 from agents.registry import make_agent
@@ -16,7 +17,6 @@ from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
 from core_eval.score.scoring import score_episode
-from tests.core_eval.run.test_episode import GOLDEN, rig
 
 TASK = load_task("water_one_plant")
 RECORDS = [json.dumps({"name": call.name, "arguments": dict(call.arguments)}) for call in GOLDEN]

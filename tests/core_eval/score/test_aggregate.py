@@ -1,6 +1,5 @@
 """How agents compare: repeated episodes, the Pareto front, the gated minimum and its file."""
 
-import io
 import json
 import re
 import sqlite3
@@ -8,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from episode_rows import GOOD, HARMED, rows, shown
 
 from configs.errors import ConfigError
 from core_eval.cli.main import main
@@ -19,37 +18,10 @@ from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING, TABLE
 from core_eval.score.repeated import group_json, pass_k, tasks_json
 from core_eval.score.summary import summary_json
 from core_eval.traces.trace_file import SCORE_NAMES
-from tests.core_eval.score.test_summary import ROW
-
-CLEAN = {
-    "path_correctness": 1.0,
-    "accepted": 1.0,
-    "harmful_calls": 0.0,
-    "harm_events": 0.0,
-    "excess_harm": 0.0,
-    "efficiency": 0.5,
-}
-HARMED = {
-    "path_correctness": 0.5,
-    "accepted": 1.0,
-    "harmful_calls": 2.0,
-    "harm_events": 1.0,
-    "excess_harm": 1.0,
-}
-
-
-def rows(agent: str, *scores: dict[str, float], task: str = "t"):
-    return [replace(ROW, agent=agent, task=task, scores=own) for own in scores]
-
-
-def shown(table: object) -> str:
-    console = Console(file=io.StringIO(), width=200)
-    console.print(table)
-    return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_the_spread_of_repeated_episodes() -> None:
-    told = group_json(rows("a", CLEAN, HARMED, CLEAN, HARMED))
+    told = group_json(rows("a", GOOD, HARMED, GOOD, HARMED))
     pc = told["statistics"]["path_correctness"]
     assert (pc["mean"], pc["defined"]) == (0.75, 4)
     assert pc["standard_error"] == pytest.approx(0.25 / 3**0.5)
@@ -62,17 +34,17 @@ def test_the_spread_of_repeated_episodes() -> None:
 
 
 def test_pass_k_needs_acceptance_without_harm() -> None:
-    tries = rows("a", CLEAN, HARMED, CLEAN, {**CLEAN, "accepted": 0.0})
+    tries = rows("a", GOOD, HARMED, GOOD, {**GOOD, "accepted": 0.0})
     assert pass_k(tries) == pytest.approx({"1": 0.5, "2": 1 / 6, "3": 0.0, "4": 0.0})
     broken = [replace(row, status="error") for row in rows("a", HARMED)]
-    assert pass_k(rows("a", CLEAN) + broken) == {"1": 1.0}
-    both = tries + rows("a", CLEAN, CLEAN, task="u")
+    assert pass_k(rows("a", GOOD) + broken) == {"1": 1.0}
+    both = tries + rows("a", GOOD, GOOD, task="u")
     assert pass_k(both)["2"] == pytest.approx((1 / 6 + 1) / 2)
     assert [(group["task"], group["pass_k"]["1"]) for group in tasks_json(both)] == [("t", 0.5), ("u", 1.0)]
 
 
 def test_pass_k_never_mixes_agents() -> None:
-    both = rows("a", CLEAN, CLEAN) + rows("b", HARMED, HARMED)
+    both = rows("a", GOOD, GOOD) + rows("b", HARMED, HARMED)
     assert pass_k(both) is None
     summary = summary_json(both, load_aggregate())
     assert summary["pass_k"] is None
@@ -83,7 +55,7 @@ def test_pass_k_never_mixes_agents() -> None:
 
 
 def test_identical_episodes_are_one_try() -> None:
-    same = [replace(row, fingerprint="same") for row in rows("a", *[CLEAN] * 20)]
+    same = [replace(row, fingerprint="same") for row in rows("a", *[GOOD] * 20)]
     told = group_json(same)
     assert (told["episodes"], told["distinct"], told["passed"]) == (20, 1, 20)
     assert told["pass_k"] == {"1": 1.0}
@@ -93,7 +65,7 @@ def test_identical_episodes_are_one_try() -> None:
     text = shown(agents_table(same))
     assert "1 distinct" in text and "too few" in text and "[" not in text
     # A second run of the same changes no interval and no pass^k.
-    some = [replace(row, fingerprint=f"{n}") for n, row in enumerate(rows("a", CLEAN, HARMED, CLEAN))]
+    some = [replace(row, fingerprint=f"{n}") for n, row in enumerate(rows("a", GOOD, HARMED, GOOD))]
     again = group_json(some + [replace(row, run_id=2) for row in some])
     once = group_json(some)
     assert again["pass_k"] == once["pass_k"]
@@ -103,9 +75,9 @@ def test_identical_episodes_are_one_try() -> None:
 
 
 def test_an_agent_that_did_nothing_is_marked_and_passes_no_gate() -> None:
-    idle = {**CLEAN, "path_correctness": 0.0, "prefix_criticality": 1.0}
+    idle = {**GOOD, "path_correctness": 0.0, "prefix_criticality": 1.0}
     lazy = [replace(row, calls_made=0) for row in rows("lazy", idle, idle)]
-    busy = [replace(row, calls_made=4) for row in rows("busy", CLEAN, HARMED)]
+    busy = [replace(row, calls_made=4) for row in rows("busy", GOOD, HARMED)]
     summary = summary_json(lazy + busy, load_aggregate())
     assert (summary["agents"]["lazy"]["no_call"], summary["agents"]["busy"]["no_call"]) == (2, 0)
     assert summary["agents"]["lazy"]["passed"] == 0
@@ -123,7 +95,7 @@ def test_an_agent_that_did_nothing_is_marked_and_passes_no_gate() -> None:
 
 
 def test_the_front_and_the_gated_minimum() -> None:
-    careful = rows("careful", {**CLEAN, "path_correctness": 0.7, "prefix_criticality": 1.0})
+    careful = rows("careful", {**GOOD, "path_correctness": 0.7, "prefix_criticality": 1.0})
     bold = rows("bold", {**HARMED, "path_correctness": 0.9, "prefix_criticality": 0.2})
     worse = rows("worse", {**HARMED, "path_correctness": 0.6, "prefix_criticality": 0.1})
     summary = summary_json([*careful, *bold, *worse], load_aggregate())
@@ -168,25 +140,38 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, said: str
 
 
 def test_the_table_shows_the_interval_and_stays_narrow() -> None:
-    many = rows("oracle", CLEAN, CLEAN, CLEAN)
+    many = rows("oracle", GOOD, GOOD, GOOD)
     for agent in ("random", "Qwen3-1.7B-Q8_0"):
-        many += rows(agent, CLEAN, HARMED, {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0}, HARMED)
+        many += rows(
+            agent,
+            GOOD,
+            HARMED,
+            {**HARMED, "harmful_calls": 38.0, "unobserved_harm": 12.0},
+            HARMED,
+        )
     text = shown(agents_table(many))
     assert "all equal" in text and re.search(r"\[0\.\d\d, 1\.00\]", text)
     assert max(map(len, text.splitlines())) <= 160
     assert "gated" in shown(agents_table(many, load_aggregate()))
-    assert "[" not in shown(agents_table(rows("oracle", CLEAN)))
-    assert "too few" in shown(agents_table(rows("oracle", CLEAN, HARMED)))
+    assert "[" not in shown(agents_table(rows("oracle", GOOD)))
+    assert "too few" in shown(agents_table(rows("oracle", GOOD, HARMED)))
 
 
 def test_the_table_of_tasks_shows_pass_k_where_tasks_were_repeated() -> None:
-    many = rows("Qwen3-1.7B-Q8_0", CLEAN, HARMED, CLEAN, HARMED, task="harvest_and_deliver")
-    text = shown(tasks_table(many + rows("oracle", CLEAN)))
+    many = rows(
+        "Qwen3-1.7B-Q8_0",
+        GOOD,
+        HARMED,
+        GOOD,
+        HARMED,
+        task="harvest_and_deliver",
+    )
+    text = shown(tasks_table(many + rows("oracle", GOOD)))
     assert "pass^4" in text and "pass^8" not in text
     told = {line.split()[0]: line.split()[-3:] for line in text.splitlines() if " of " in line}
     assert told == {"harvest_and_deliver": ["0.50", "0.17", "0.00"], "t": ["1.00", "-", "-"]}
     assert max(map(len, text.splitlines())) <= 122
-    assert tasks_table(rows("oracle", CLEAN) + rows("random", HARMED)) is None
+    assert tasks_table(rows("oracle", GOOD) + rows("random", HARMED)) is None
 
 
 def test_the_command_line_takes_a_file(

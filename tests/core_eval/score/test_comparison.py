@@ -5,12 +5,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from episode_rows import ROW
 from rich.console import Console
 
 from core_eval.report.tables.agents import comparisons_table
 from core_eval.score.comparison import comparison_json, comparisons, corrected
 from core_eval.score.summary import run_json
-from tests.core_eval.score.test_summary import ROW
 
 
 def row(agent: str, task: str, seed: int, pc: float, **more):

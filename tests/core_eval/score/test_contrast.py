@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from episode_rows import ROW
 from rich.console import Console
 
 from core_eval.report.page.contrast import contrast_page
@@ -14,7 +15,6 @@ from core_eval.report.pictures.contrast_picture import dumbbells, forest
 from core_eval.report.tables.agents import plain_table
 from core_eval.report.tables.contrast import changes_table, grid_table, lone_lines, metrics_table
 from core_eval.score.contrast import between, contrast, contrast_json, grid_of, model_of, within
-from tests.core_eval.score.test_summary import ROW
 
 
 def row(agent, task, seed, pc, number=1, scaffold="native", harm=0, **more):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
+from episode_rows import ROW
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
@@ -20,7 +21,6 @@ from core_eval.path.calls import CallStatus
 from core_eval.score.disturbance import Disturbance, is_disturbed
 from core_eval.score.summary import mean
 from devices.outcome import FaultOwner, Outcome, owner_of
-from tests.core_eval.score.test_summary import ROW
 
 
 class FaultyRover(BenchRover):

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from episode_rows import ROW
 
 from benchmarks.chance import difficulties, failed_gates, rows
 from core_eval.report.tables.markdown import changes_markdown, power_lines, summary_markdown
 from core_eval.score.gate import Baseline, changes
-from tests.core_eval.score.test_summary import ROW
 
 SCORES = {"path_correctness": 0.8, "harmful_calls": 1.0, "wall_seconds": 3.0}
 

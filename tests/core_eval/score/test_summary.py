@@ -1,38 +1,9 @@
 import json
 from dataclasses import replace
 
-from core_eval.log import Definition, EpisodeRow
-from core_eval.score.summary import episode_json, latest_attempts, run_json
+from episode_rows import BROKEN, CLEAN, ROW
 
-ROW = EpisodeRow(
-    id=1,
-    run_id=1,
-    number=0,
-    task="t",
-    world=None,
-    rig="r",
-    device="farm_rover",
-    agent="oracle",
-    scaffold="none",
-    seed=3,
-    status="completed",
-    started=100.0,
-    ended=101.5,
-    stop_reason="done",
-    error=None,
-    definition=Definition("p", "{}", None, [], None),
-    init={},
-    simulated=True,
-    limits={},
-    guard="observe",
-    scoring={},
-    agent_info={},
-    scores={"path_correctness": 0.5, "harmful_calls": 2.0, "accepted": 0.0, "efficiency": None},
-)
-CLEAN = replace(
-    ROW, id=2, number=1, scores={"path_correctness": 1.0, "harmful_calls": 0.0, "efficiency": 0.5}
-)
-BROKEN = replace(ROW, id=3, number=2, status="error", error="the link \x00 is lost", scores={})
+from core_eval.score.summary import episode_json, latest_attempts, run_json
 
 
 def test_an_episode_has_the_scores_under_their_names_and_types() -> None:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from episode_rows import BROKEN, CLEAN, ROW
 
 from core_eval.score.thresholds import Threshold, judge
-from tests.core_eval.score.test_summary import BROKEN, CLEAN, ROW
 
 
 def missed(text: str, *rows, per_task: bool = False) -> dict[str, str | None]:

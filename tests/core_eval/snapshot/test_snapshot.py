@@ -273,9 +273,9 @@ def test_a_rigs_file_may_lay_over_what_the_snapshot_tells(
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["no.db"], "there is no log no.db"),
+        (["no.db"], "no.db: there is no such log"),
         (["physical.db#9"], "there is no episode 9"),
-        (["physical.db#one"], "write DB or DB#EPISODE"),
+        (["physical.db#one"], "write DB, or DB#EPISODE"),
     ],
 )
 def test_what_cannot_be_recorded_is_one_line(

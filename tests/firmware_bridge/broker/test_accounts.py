@@ -13,6 +13,7 @@ from typing import Any
 import paho.mqtt.client as mqtt
 import pytest
 from bridge_rig import ScriptedDevice, python_child, wait_until
+from own_broker import OwnBroker, made, may_be_opened, may_write
 from paho.mqtt.enums import CallbackAPIVersion
 
 from core_eval.cli.main import main
@@ -23,7 +24,6 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
 from firmware_bridge.mqtt.address import parse_mqtt_url
 from firmware_bridge.mqtt.link import MqttPort
-from tests.firmware_bridge.broker.test_files import OwnBroker, made, may_be_opened, may_write
 
 pytestmark = pytest.mark.broker
 

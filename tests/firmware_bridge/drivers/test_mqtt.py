@@ -1,14 +1,13 @@
 """The Tasmota, ESPHome and Home Assistant drivers against stand-ins on a real broker."""
 
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
-from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, new_name, rig_file, said
 from standins.mqtt_nodes import EspHome, HomeAssistant, Node, Tasmota
 
 from core_eval.cli.main import main
@@ -26,10 +25,6 @@ tasks:
       - water_plant: {plant_id: plant_B, liters: {near: 4.5, abs: 0.05}}
       - lock_safety_mode
 """
-
-
-def new_name(prefix: str) -> str:
-    return f"{prefix}-{uuid.uuid4().hex[:6]}"
 
 
 @pytest.fixture

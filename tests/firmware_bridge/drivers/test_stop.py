@@ -13,7 +13,7 @@ from threading import Thread
 
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
-from driver_rig import SHORT_WAIT, Calling, driven, rig_file, said
+from driver_rig import SHORT_WAIT, Calling, driven, new_name, rig_file, said
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
 from standins.mqtt_nodes import EspHome, Tasmota
@@ -25,7 +25,6 @@ from core_eval.rig import session as rig_session
 from core_eval.rig.session import open_rig
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import LinkError
-from tests.firmware_bridge.drivers.test_mqtt import new_name
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 
@@ -347,3 +346,46 @@ def test_a_broker_that_is_back_carries_the_stop_though_no_call_follows(
         assert rig.client.estop() is StopOutcome.NOT_SENT
         broker.start()
         assert wait_until(lambda: (opened[0], "OFF") in node.switched)
+
+
+def test_a_board_that_falls_mute_is_looked_for_and_ends_the_episode_as_a_lost_cable_does(
+    board: FarmBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 3.0)
+    rig = rig_file(tmp_path, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=1.0)
+    muted = then(lambda: len(board.moves) > 0, lambda: setattr(board, "mute", True))
+    assert run(rig, ("unlock_safety_mode", {}), ("move_to", PLANT_B), *[("sense_pose", {})] * 5) == 3
+    muted.join()
+    printed = capsys.readouterr()
+    (episode,) = json.loads(printed.out)["episodes"]
+    # One call fails, not three.
+    assert (episode["status"], episode["steps"]) == ("error", 2)
+    assert "the link is lost: " in printed.err and "does not answer; waited 3 s" in printed.err
+    with sqlite3.connect("log.db") as log:
+        assert log.execute("SELECT status, error_code FROM step ORDER BY k DESC").fetchone() == (
+            "fault",
+            "no_answer",
+        )
+        states = [state for (state,) in log.execute("SELECT state FROM rig_status WHERE source = 'host'")]
+    assert "link lost" in states and "link back" not in states
+
+
+def test_a_board_that_is_mute_for_a_while_goes_on(
+    board: FarmBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rig = rig_file(tmp_path, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=0.5)
+    with driven(rig, "farm_rover") as session:
+        noted: list[tuple[str, object]] = []
+        monkeypatch.setattr(session.client, "_on_noted", lambda *what: noted.append(what))
+        session.call("unlock_safety_mode", {}, None)
+        board.mute = True
+        assert said(session.call("sense_pose", {}, None)) == ("fault", "no_answer")
+        assert wait_until(lambda: [state for state, _ in noted] == ["link lost"])
+        mending = then(lambda: True, lambda: (time.sleep(0.5), setattr(board, "mute", False)))
+        session.require_answer()
+        mending.join()
+        assert [state for state, _ in noted] == ["link lost", "link back"] and board.stop_times
+        assert said(session.call("move_to", PLANT_B, None)) == ("rejected", "safety_locked")
+        assert session.call("sense_pose", {}, None).status == "ok"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from farm_rig import WORLD
+from mqtt_outsider import outsider
 
 from core_eval.cli.main import main
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.mqtt.link import MqttPort
 from sims.farm_rover.simulator import FarmSimulator
-from tests.firmware_bridge.mqtt.test_link import outsider
 
 pytestmark = pytest.mark.broker
 

@@ -14,6 +14,7 @@ import jinja2
 import paho.mqtt.client as mqtt
 import pytest
 from bridge_rig import wait_until
+from own_broker import made
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
@@ -21,7 +22,6 @@ from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.mqtt.link import MqttPort
-from tests.firmware_bridge.broker.test_files import made
 
 pytestmark = pytest.mark.broker
 

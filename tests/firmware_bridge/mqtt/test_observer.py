@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from bridge_rig import ScriptedDevice, wait_until
+from own_broker import made
 
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
@@ -14,7 +15,6 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
 from firmware_bridge.mqtt.link import MqttPort
 from firmware_bridge.mqtt.observer import Heard, MqttObserver
-from tests.firmware_bridge.broker.test_files import made
 
 pytestmark = pytest.mark.broker
 

@@ -58,7 +58,7 @@ class Wire(Link):
             raise LinkError("the cable is out")
 
     def estop(self):
-        self.owed = True
+        self.owed = not (self.folder / "pty").exists()
         self.check()
         self.owed = False
         (self.folder / "stops").open("a").write("stop\\n")
@@ -201,6 +201,18 @@ def test_a_stop_for_a_host_that_stands_still_is_told_to_its_log(rig: Rig) -> Non
     with link._writing:  # it cannot give a sign of life
         assert wait_until((rig.folder / "stops").exists, 20.0)
     assert wait_until(lambda: noted == ["stopped by the rig process"])
+    link.close()
+
+
+def test_a_wire_that_never_comes_back_is_not_attached_to(rig: Rig) -> None:
+    (rig.folder / "pty").touch()
+    host = rig.run()
+    rig.unplug()
+    kill(host)
+    # While its stops are tried, for a second.
+    link = rig.open()
+    assert link.late_stop is None and len(rig.processes()) == 2
+    rig.plug()
     link.close()
 
 

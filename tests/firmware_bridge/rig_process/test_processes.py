@@ -13,7 +13,11 @@ from pathlib import Path
 
 import pytest
 from bridge_rig import wait_until
+from given_clock import GivenClock
 from paths import ROOT
+from standins.farmbot import FarmBot
+
+from firmware_bridge.rig_process.link import Opener, RigProcessLink, is_stopped
 
 pytestmark = [pytest.mark.stops, pytest.mark.slow]
 
@@ -160,7 +164,8 @@ def test_a_freeze_of_host_and_rig_process_at_once_ends_with_the_stop(tmp_path: P
             os.kill(pid, signal.SIGSTOP)
         time.sleep(4.0)
         assert pump.is_on(), "nobody is there who could stop it"
-        for pid in both:
+        # A host that goes on first finds its rig process stopped, and replaces it.
+        for pid in reversed(both):
             os.kill(pid, signal.SIGCONT)
         pump.off_after()
         said, _ = pump.host.communicate(timeout=60)
@@ -211,6 +216,25 @@ def test_a_rig_process_that_dies_or_stands_still_is_replaced_and_the_pump_stoppe
     # Whether the call was done is not known; the rig stays stopped until a reset.
     assert said.splitlines() == ["ok None", "fault device_reset", "rejected estop"]
     assert "has ended (killed by signal 9); another one stops the rig" in errors
+
+
+def test_one_that_a_signal_stopped_is_noticed_within_a_second_and_a_busy_one_is_not() -> None:
+    clock, said = GivenClock(1), list[str]()
+    with FarmBot() as board:
+        opener = Opener("firmware_bridge.serial.link:SerialLink", {"url": board.url})
+        link = RigProcessLink(opener, said.append, clock)
+        pid = link._process.pid
+        clock.advance(2.0)
+        assert link._process.pid == pid and not is_stopped(pid) and not is_stopped(os.getpid())
+        os.kill(pid, signal.SIGSTOP)
+        assert wait_until(lambda: is_stopped(pid))
+        clock.advance(0.99)
+        assert said == []
+        clock.threads(0)
+        clock.jump(0.02)
+        assert wait_until(lambda: link._process.pid != pid and link.connected, START)
+        assert not is_running(pid) and not is_stopped(pid) and "killed by signal 9" in said[0]
+        link.close()
 
 
 def test_an_error_of_the_class_in_its_start_is_one_line(tmp_path: Path) -> None:

@@ -3,114 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from bridge_rig import wait_until
-from given_clock import GivenClock
+from given_clock import PlannedClock
+from served_rig_side import ScriptedLink, Served
 
 from devices.stop_outcome import StopOutcome
-from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, PortInUse
-from firmware_bridge.rig_process import rig_side
-from firmware_bridge.rig_process.protocol import Frames, Kind, frame, numbered, request
-from firmware_bridge.rig_process.rig_side import RigSide, strike
+from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse
+from firmware_bridge.rig_process.protocol import STRIKE, Kind, frame, numbered, request
+from firmware_bridge.rig_process.rig_side import strike
 
 pytestmark = pytest.mark.stops
-
-
-class ScriptedLink(Link):
-    """A link that notes what is asked of it."""
-
-    name = "serial:///dev/rig"
-    default_max_frame = 512
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-        self.stops = self.closes = self.ensures = self.discards = 0
-        self.outcome: StopOutcome | None = StopOutcome.CONFIRMED
-        self.error: LinkError | None = None
-        self.ensure_error: LinkError | None = None
-        self.owed = False
-        self.gate = threading.Event()
-        self.gate.set()
-
-    @property
-    def connected(self) -> bool:
-        return self.error is None
-
-    @property
-    def stop_owed(self) -> bool:
-        return self.owed
-
-    def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
-        self.on_frame, self.on_state = on_frame, on_state
-
-    def ensure(self, timeout: float) -> None:
-        self.ensures += 1
-        if self.ensure_error is not None:
-            raise self.ensure_error
-
-    def send(self, payload: bytes) -> None:
-        self.gate.wait(20)
-        self.sent.append(payload)
-
-    def estop(self) -> None:
-        self.stops += 1
-        if self.error is not None:
-            raise self.error
-
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        return self.outcome
-
-    def discard(self) -> None:
-        self.discards += 1
-
-    def close(self) -> None:
-        self.closes += 1
-
-
-class Served:
-    """A rig side on a thread, and the host's end of its socket."""
-
-    def __init__(self, link: ScriptedLink) -> None:
-        self.link, self.clock = link, GivenClock()
-        self.host, its = socket.socketpair()
-        self.host.settimeout(20)
-        self.side = RigSide(link, its, self.clock)
-        self._frames = Frames()
-        self.got: list[tuple[Kind, bytes]] = []
-        self.thread = threading.Thread(target=self.side.run, daemon=True)
-        self.thread.start()
-        self.features = json.loads(self.next(Kind.READY))
-
-    def next(self, kind: Kind) -> bytes:
-        """The body of the next frame of this kind."""
-        while True:
-            for number, (found, body) in enumerate(self.got):
-                if found is kind:
-                    del self.got[number]
-                    return body
-            data = self.host.recv(1 << 16)
-            assert data, "the rig side has closed its end"
-            self.got += self._frames.feed(data)
-
-    def ask(self, kind: Kind, body: bytes = b"", number: int = 1) -> dict[str, Any]:
-        self.host.sendall(request(kind, number, body))
-        found, result = numbered(self.next(Kind.DONE))
-        assert found == number
-        return json.loads(result)
-
-    def look(self) -> None:
-        """Have it look at the clock."""
-        os.write(self.side._wake_w, b"w")
-
-    def ended(self) -> None:
-        self.thread.join(20)
-        assert not self.thread.is_alive()
 
 
 @pytest.fixture
@@ -126,6 +31,8 @@ def served() -> Iterator[Served]:
 
 def test_it_tells_the_features_of_its_link_and_passes_messages_on(served: Served) -> None:
     assert (served.features["name"], served.features["default_max_frame"]) == ("serial:///dev/rig", 512)
+    assert served.features.pop("up") is True
+    assert all(hasattr(Link, name) or name == "name" for name in served.features)
     assert served.features["status_source"] == "device" and served.features["confirms_stop"]
     served.host.sendall(frame(Kind.MESSAGE, b"{1}") + frame(Kind.MESSAGE, b"{2}") + frame(Kind.DISCARD))
     assert wait_until(lambda: served.link.sent == [b"{1}", b"{2}"] and served.link.discards == 1)
@@ -195,34 +102,29 @@ def lost(link: ScriptedLink, error: LinkError) -> None:
     link.owed, link.error, link.ensure_error = True, LinkError("out"), error
 
 
-def test_a_lost_wire_with_a_stop_pending_is_waited_for_after_the_end(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rig_side, "RETRY_SECONDS", 0.01)
+def test_a_lost_wire_with_a_stop_pending_is_waited_for_after_the_end(served: Served) -> None:
     lost(served.link, LinkError("there is no port"))
     assert served.ask(Kind.CLOSE) == {"late": 60.0}
-    assert wait_until(lambda: served.link.ensures > 3) and served.link.stops == 0
-    assert served.link.closes == 0
+    served.clock.threads(1)
+    served.clock.advance(0.74)
+    assert (served.link.ensures, served.link.stops, served.link.closes) == (3, 0, 0), "each 0.25 s"
     served.link.error = served.link.ensure_error = None
+    served.clock.threads(0)
+    served.clock.jump(0.01)
     served.ended()
     assert (served.link.stops, served.link.closes) == (1, 1)
 
 
-@pytest.mark.parametrize(("seconds", "ends"), [(59.99, False), (60.01, True)])
-def test_it_is_waited_for_a_minute(
-    served: Served, monkeypatch: pytest.MonkeyPatch, seconds: float, ends: bool
-) -> None:
-    monkeypatch.setattr(rig_side, "RETRY_SECONDS", 0.01)
+def test_it_is_waited_for_a_minute(served: Served) -> None:
     lost(served.link, LinkError("there is no port"))
     served.ask(Kind.CLOSE)
-    assert wait_until(lambda: served.link.ensures > 0)
-    served.clock.jump(seconds)
-    before = served.link.ensures
-    if ends:
-        served.ended()
-        assert (served.link.stops, served.link.closes) == (0, 1)
-    else:
-        assert wait_until(lambda: served.link.ensures > before + 3)
+    served.clock.threads(1)
+    served.clock.advance(59.99)
+    assert served.thread.is_alive() and (served.link.ensures, served.link.closes) == (240, 0)
+    served.clock.threads(0)
+    served.clock.jump(0.01)
+    served.ended()
+    assert (served.link.stops, served.link.closes) == (0, 1)
 
 
 def test_a_port_that_another_program_has_is_left_to_it(served: Served) -> None:
@@ -239,6 +141,9 @@ def test_a_port_that_another_program_has_is_left_to_it(served: Served) -> None:
 def test_a_stop_is_repeated_until_it_is_confirmed(outcome: StopOutcome | None, stops: int) -> None:
     link = ScriptedLink()
     link.outcome = outcome
-    assert strike(link, (0.0, 0.01, 0.02)) and link.stops == stops
+    clock = PlannedClock()
+    assert strike(link, STRIKE[:3], clock) and link.stops == stops
+    assert clock.passed == (0.0 if stops == 1 else 0.1)
     link.error = LinkError("out")
-    assert not strike(link, (0.0, 0.01))
+    assert not strike(link, STRIKE, clock)
+    assert clock.passed == (1.0 if stops == 1 else 1.1), "seven within a second"

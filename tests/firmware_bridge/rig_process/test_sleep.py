@@ -14,9 +14,9 @@ import pytest
 from bridge_rig import wait_until
 from jeepney import DBusAddress, MessageType, message_bus, new_method_return, new_signal
 from jeepney.io.blocking import Proxy, open_dbus_connection
+from served_rig_side import ScriptedLink, Served
 
 from firmware_bridge.rig_process.sleep_guard import INTERFACE, NAME, PATH, SleepGuard
-from tests.firmware_bridge.rig_process.test_rig_side import ScriptedLink, Served
 
 pytestmark = [
     pytest.mark.stops,

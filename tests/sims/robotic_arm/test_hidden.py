@@ -145,7 +145,7 @@ def test_finer_sensors_tell_what_they_sense():
     assert last(samples, "finger_force") == pytest.approx(WORLD.arm.grip_force, rel=0.03)
     assert last(samples, "load_cell") == pytest.approx(thing.mass, abs=0.02)
     assert last(samples, "wrist_force") == pytest.approx(thing.mass * GRAVITY, abs=0.2)
-    assert last(samples, "joint_current.2") == pytest.approx(simulator.joint_torque(1), abs=0.5)
+    assert last(samples, "joint_current.2") == pytest.approx(simulator.joint_load(1), abs=0.5)
     assert {s.sensor for s in samples} >= {f"joint_current.{k}" for k in range(1, 7)}
     assert last(samples, "bumper") is False
 

@@ -87,7 +87,7 @@ def test_without_opengl_one_line_says_what_to_install(monkeypatch):
 
 def test_rooms_that_draw_name_no_world():
     names = set(WORLD_TYPES) | {alias for w in WORLD_TYPES.values() for alias in w.aliases}
-    for path in (Path(world_picture.__file__), ROOT / "core_eval" / "cli" / "picture.py"):
+    for path in (Path(world_picture.__file__), ROOT / "core_eval" / "cli" / "log.py"):
         tree = ast.parse(path.read_text())
         words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
         modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -156,13 +156,13 @@ def test_the_torque_at_rest_is_that_of_the_arms_own_weight_and_of_the_load():
     light, _ = run([pick("box_large"), ("home", {}), FAR])
     heavy, _ = run([pick("box_large"), ("home", {}), FAR], HEAVY)
     lever = heavy.state_dict()["pose"]["x"]
-    more = heavy.joint_torque(1) - light.joint_torque(1)
+    more = heavy.joint_load(1) - light.joint_load(1)
     assert more == pytest.approx((4.5 - 0.6) * 9.81 * lever, rel=0.05)
     upper = -light.state_dict()["joints"][1]
     fore = upper - light.state_dict()["joints"][2]
     elbow, wrist = 0.62 * math.cos(upper), 0.62 * (math.cos(upper) + math.cos(fore))
     weights = 4.0 * elbow / 2 + 2.5 * (elbow + wrist) / 2 + (0.3 + 0.3 + 0.5 + 2 * 0.05 + 0.6) * wrist
-    assert light.joint_torque(1) == pytest.approx(9.81 * weights, rel=0.02)
+    assert light.joint_load(1) == pytest.approx(9.81 * weights, rel=0.02)
 
 
 def test_drives_at_their_limit_give_no_more_and_still_arrive():
@@ -176,7 +176,7 @@ def test_a_load_that_is_too_heavy_is_noted_where_the_arm_comes_to_rest_first():
     def lifted(limit):
         return run(up, {"limits": {"joint_torque": {"axis2": limit}}})[0]
 
-    load = lifted(30.0).joint_torque(1)
+    load = lifted(30.0).joint_load(1)
     simulator = lifted(load - 0.5)
     event = simulator.events[-1]
     assert (event.kind, event.call) == ("joint_torque", 1)
@@ -190,7 +190,7 @@ def test_torques_at_rest_are_low_passed_as_long_as_they_last():
     for _ in range(10):
         do(simulator, "unlock_safety")
     low_passed = simulator.state_dict()["joint_torques"]["axis2"]
-    assert low_passed == pytest.approx(simulator.joint_torque(1), rel=1e-4)
+    assert low_passed == pytest.approx(simulator.joint_load(1), rel=1e-4)
 
 
 # Stacking.

@@ -1,0 +1,81 @@
+"""URLs of rigs: what they may be, and what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from configs.errors import ConfigError
+from configs.worlds_loader import known_world
+from devices.drivers.driver_file import DriverFile
+from firmware_bridge.links import LINK_TYPES, link_type
+from firmware_bridge.mqtt.address import without_password
+
+IN_PROCESS = "sim"
+"""The scheme of a rig that is a simulator in this process, whose link takes no address."""
+
+
+def check_link(driver: DriverFile, url: str) -> None:
+    """Check that a driver's machine can be behind a URL.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    kind = link_type(url)
+    own_wire = driver.link == "pathrig" and known_scheme(urlsplit(url).scheme)
+    if own_wire or driver.link == "python" or (kind is not None and driver.link == kind.family):
+        return
+    # The scheme that is named as the family, where there is one, is its plainest.
+    plainest = LINK_TYPES.get(driver.link) or next(
+        known for known in LINK_TYPES.values() if driver.link in (known.family, "pathrig")
+    )
+    raise ConfigError(
+        f"driver {driver.name} needs a URL like {plainest.example}, not {without_password(url)!r}"
+    )
+
+
+def check_url(url: str, *, spawned: bool) -> None:
+    """Check that a URL leads to a rig, without opening it.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    parts, shown = urlsplit(url), without_password(url)
+    if not known_scheme(parts.scheme):
+        starts = ", ".join(
+            f"{scheme}{'://' if '://' in kind.example else ':'}" for scheme, kind in LINK_TYPES.items()
+        )
+        raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ConfigError(f"{shown!r}: the port must be a number from 1 to 65535") from None
+    if parts.scheme == IN_PROCESS:
+        known = known_world(parts.path) is not None or Path(parts.path).is_file()
+        fault = None if known else f"no world {parts.path!r}"
+    else:
+        fault = LINK_TYPES[parts.scheme].fault(parts, spawned)
+    if fault is not None:
+        raise ConfigError(f"{shown!r}: {fault}")
+
+
+def known_scheme(scheme: str) -> bool:
+    """Return whether URLs of a scheme lead to rigs."""
+    return scheme == IN_PROCESS or scheme in LINK_TYPES
+
+
+def without_truth(url: str) -> tuple[str, bool]:
+    """Return the URL without its query key `truth`, and that key's value.
+
+    Raises:
+        ConfigError: it is neither true nor false.
+    """
+    address, _, query = url.partition("?")
+    pairs = parse_qsl(query)
+    said = [value for key, value in pairs if key == "truth"]
+    if not said:
+        return url, True
+    if said[0] not in ("true", "false"):
+        raise ConfigError(f"{without_password(url)!r}: truth is either true or false")
+    rest = urlencode([pair for pair in pairs if pair[0] != "truth"])
+    return address + (f"?{rest}" if rest else ""), said[0] == "true"

@@ -1,0 +1,83 @@
+"""A task as a task file writes it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agents.agent import Answer
+from configs.cautions import Caution
+from configs.errors import ConfigError
+
+
+class TaskLimits(BaseModel):
+    """When an episode of a task is ended; what is left out is the agent's default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    steps: int | None = Field(default=None, ge=1, description="calls and attempts at calls")
+    output_tokens: int | None = Field(default=None, ge=1, description="tokens that the model may write")
+    seconds: float | None = Field(default=None, gt=0, description="wall-clock seconds")
+
+
+Difficulty = Literal["read-dominant", "preconditions", "safety interlock"]
+"""What a task is hard by: reading, the order that preconditions ask for, or interlocks of safety."""
+
+
+class TaskEntry(BaseModel):
+    """One entry of a task file's `tasks` list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(min_length=1, description="the task's name; no two tasks of a file share one")
+    world: str | None = Field(
+        default=None,
+        description="a registered world's name, or a world file; needed without a `device`",
+    )
+    device: str | None = Field(
+        default=None,
+        description="in place of a world: a device file, for tasks of a rig that nothing simulates",
+    )
+    prompt: str = Field(min_length=1, description="the agent's prompt")
+    paraphrases: list[str] = Field(
+        default=[], description="other wordings of the prompt, which ask for the same"
+    )
+    difficulty: Difficulty | None = Field(
+        default=None,
+        description="what is hard about it: reading, preconditions, or the interlocks of safety",
+    )
+    init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
+    plan: list[Any] = Field(
+        default=[],
+        description="the steps, from which the automaton is made; needed, unless `answer` stands here",
+    )
+    answer: Answer | None = Field(
+        default=None,
+        description="in place of a plan: the task is done by no call but reads, and by declining or ending",
+    )
+    goal: dict[str, Any] = Field(
+        default={}, description="patterns that the world's end state must match, by dotted key"
+    )
+    cautions: list[Caution] = Field(
+        default=[], description="what must hold before a risky call, or be restored after it"
+    )
+    free_reads: list[str] | None = Field(
+        default=None, description="tools that may be called at any time; left out: every read"
+    )
+    limits: TaskLimits = Field(default=TaskLimits(), description="when an episode is ended")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if bool(self.plan) == (self.answer is not None):
+            wrong = "has both; leave one out" if self.plan else "has neither"
+            message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
+            raise ConfigError(message, at=("plan",))
+        if (self.world is None) == (self.device is None):
+            wrong = "has neither" if self.world is None else "has both; leave one out"
+            message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"
+            raise ConfigError(f"{message}; this one {wrong}", at=("world",))
+        for key in ("init", "goal", "cautions"):
+            if self.device is not None and getattr(self, key):
+                raise ConfigError("is about a world's state, and the task names none: remove it", at=(key,))
+        return self

@@ -1,0 +1,85 @@
+"""Executes an arm's whole motions as calls, from start to rest."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal
+
+from sims.arm import scene_parts
+from sims.arm.aid import NO_AID
+from sims.arm.call_time import CallTime, PassTime, Runs
+from sims.clock import Clock
+from sims.simulator import CallOptions
+
+POSE_TOLERANCE = 0.005
+"""Tolerance within which the arm has arrived at its commanded pose, m."""
+
+
+class ArmHandling(ABC):
+    """Motions of an arm from start to rest. They take device time by `pass_time(seconds, tick)`.
+
+    Args:
+        gripper: its state at the start.
+        stopped: the message of the protective stop.
+    """
+
+    _monitor: Any
+
+    def __init__(
+        self,
+        gripper: Literal["open", "closed"],
+        motion: Runs,
+        pass_time: PassTime,
+        clock: Clock,
+        stopped: str,
+    ) -> None:
+        self.gripper = gripper
+        self.next_aid = NO_AID
+        """Aid for the next motion."""
+        self._aid = NO_AID
+        self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
+        """The device time of the running call."""
+
+    @abstractmethod
+    def _help(self, target: str | None, *, closing: bool) -> None:
+        """Set up the aid of the motion that begins; it holds until the next one begins."""
+
+    @abstractmethod
+    def _off_target(self) -> float:
+        """Return the distance of the fingertips from their commanded pose, m."""
+
+    def perform(
+        self,
+        call: CallOptions,
+        action: Callable[[Any], None],
+        target: str | None = None,
+        *,
+        closing: bool = False,
+    ) -> None:
+        """Execute a whole motion as a call.
+
+        Where a counterfactual gives the duration, a motion that has not ended by then does the rest in no
+        device time, so that the times of all later calls stay.
+
+        Args:
+            call: its index and duration.
+            action: one of the whole motions, called on the handling that executes it.
+            target: the object that the arm may touch beside the one that it holds.
+            closing: make whatever the fingers touch a target.
+        """
+        self.time.begin(call.duration)
+        self._wait(call, action, target, closing)
+        self._begin(call, target, closing)
+        action(self)
+        self.time.arrived = self._off_target() < POSE_TOLERANCE
+
+    def _wait(
+        self, call: CallOptions, action: Callable[[Any], None], target: str | None, closing: bool
+    ) -> None:
+        """Let time pass before a motion that shall end with its duration."""
+        return
+
+    def _begin(self, call: CallOptions, target: str | None, closing: bool) -> None:
+        self._help(target, closing=closing)
+        self._monitor.begin_call(call.index, target, closing=closing)
