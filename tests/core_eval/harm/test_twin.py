@@ -88,7 +88,7 @@ def test_probabilities_are_right_as_often_as_they_say():
 def test_a_call_off_the_path_is_a_deviation_and_a_read_shows_nowhere():
     episode, _ = logged([*WATERED, ("sense_pose", {})], harmful=frozenset({0, 6}))
     told = Twin(make, nominal(), 8).infer(episode, 0).deviations
-    assert [deviation.step for deviation in told] == [0, 6]
+    assert [deviation.k for deviation in told] == [0, 6]
     assert (told[1].effect, told[1].observed) == (False, False)
 
 

@@ -164,7 +164,7 @@ def test_a_move_off_the_path_is_judged_by_leaving_it_out():
     assert (deviation.effect, deviation.observed) == (True, True)
     assert deviation.evidence["sensor"] == "sense_pose.x", "the arm knows its own pose"
     report = judge([*script[1:3], pick("panel_X"), place("bin_right")], harmful=frozenset({2, 3}))
-    assert [(d.step, d.observed) for d in report.deviations] == [(2, True), (3, True)]
+    assert [(d.k, d.observed) for d in report.deviations] == [(2, True), (3, True)]
 
 
 def test_a_detour_touches_nothing_and_takes_the_recorded_time():
