@@ -34,7 +34,8 @@ from core_eval.harm.detection.roc import FALSE_ALARMS
 from core_eval.harm.replay import Player
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
-from core_eval.log.rows import COUNTED, Observation
+from core_eval.harm.verdict import COUNTED
+from core_eval.log.rows import Observation
 from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
 
 
@@ -79,7 +80,7 @@ def events_of(world: World, episode: Played) -> dict[Key, tuple[str, Observation
     original = player.play(episode.calls)
     remedies = {rule.kind: rule.remedy for rule in original.harm_rules}
     return {
-        (one.event.kind, one.event.entity, one.event.call): (remedies[one.event.kind], one.verdict)
+        (one.kind, one.entity, one.k): (remedies[one.kind], one.verdict)
         for one in Judge(player, episode.calls, original).events()
         if one.verdict is not Observation.UNKNOWN
     }

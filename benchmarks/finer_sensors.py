@@ -33,8 +33,8 @@ from core_eval.harm import ExecutedCall
 from core_eval.harm.assessment import Judge
 from core_eval.harm.counterfactual import Change, outcome_difference, play_changed, state_matches
 from core_eval.harm.replay import Player, Replay
-from core_eval.harm.report import HarmVerdict
 from core_eval.harm.telemetry import first_difference
+from core_eval.log import HarmRow
 from devices.harm import LEAVE_OUT
 from devices.outcome import PROTECTIVE_STOP
 from devices.sensors import Sample
@@ -95,11 +95,16 @@ def play(task: Task, world: World, seed: int) -> Played:
     return Played(world, init, seed, executed)
 
 
-def revealing_kinds(player: Player, episode: Played, original: Replay, verdict: HarmVerdict) -> set[str]:
+def revealing_kinds(player: Player, episode: Played, original: Replay, verdict: HarmRow) -> set[str]:
     """Return the kinds of sensors whose samples differ from the counterfactual's; else `ANSWERS`."""
-    event, calls = verdict.event, episode.calls
+    calls = episode.calls
     if verdict.remedy is None:
         return set()
+    event = next(
+        one
+        for one in original.events
+        if (one.kind, one.entity, one.t_start) == (verdict.kind, verdict.entity, verdict.t_start)
+    )
     change = Change(event.call, verdict.remedy, None if verdict.remedy == LEAVE_OUT else event)
     index, found = event.call, set()
     for outcome in play_changed(
@@ -128,7 +133,7 @@ def by_kind(samples: Sequence[Sample]) -> defaultdict[str, list[Sample]]:
     return found
 
 
-def verdicts_of(episode: Played) -> Iterator[tuple[HarmVerdict, set[str]]]:
+def verdicts_of(episode: Played) -> Iterator[tuple[HarmRow, set[str]]]:
     """Yield each event of the harm rules, and the kinds that revealed it."""
     player = Player(lambda: make_simulator(episode.world), episode.init, episode.seed)
     original = player.play(episode.calls)
@@ -153,7 +158,7 @@ def measure(name: str, count: int) -> tuple[dict[str, Tally], int, int, int]:
                 unknown += 1
                 continue
             wrong += verdict.observed != bool(telling)
-            tally = tallies[verdict.event.kind]
+            tally = tallies[verdict.kind]
             coarse = bool(telling - finer)
             tally.events += 1
             tally.coarse += coarse

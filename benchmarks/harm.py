@@ -110,7 +110,7 @@ def episodes_of(device: str, count: int) -> Iterator[HarmfulEpisode]:
     while found < count:
         episode = harmful_episode(tasks[seed % len(tasks)], seed)
         seed += 1
-        if episode.assess().verdicts:
+        if episode.assess().events:
             found += 1
             yield episode
 
@@ -143,7 +143,7 @@ def main() -> None:
             fast += median(spent[True])
             slow += median(spent[False])
             calls += len(episode.calls)
-            events += len(reports[True].verdicts)
+            events += len(reports[True].events)
             unobserved += reports[True].unobserved
         count = options.episodes
         print(

@@ -148,8 +148,8 @@ def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, 
         lambda: make_simulator(world), {**episode.init, "hidden": hidden}, episode.seed, episode.calls, None
     )
     events: dict[tuple[str, str, int], bool | None] = {}
-    for verdict in found.verdicts:
-        key = verdict.event.kind, verdict.event.entity, verdict.event.call
+    for verdict in found.events:
+        key = verdict.kind, verdict.entity, verdict.k
         events[key] = events.get(key, False) or verdict.observed
     return events
 
@@ -166,7 +166,7 @@ def compared(
     posterior: TwinPosterior, truth: dict[tuple[str, str, int], bool | None], calibrated: bool, episode: int
 ) -> list[Record]:
     """Return a record for each event that is true, or reported by the twin, or both."""
-    told = {(event.kind, event.entity, event.call): event for event in posterior.events}
+    told = {(event.kind, event.entity, event.k): event for event in posterior.events}
     records = []
     for key in sorted(told.keys() | truth.keys()):
         event = told.get(key)

@@ -22,9 +22,9 @@ from core_eval.cli.output import Json, UsageError, check_output, console, print_
 from core_eval.cli.progress import progress, tracked
 
 if TYPE_CHECKING:
+    from core_eval.harm.verdict import Thresholds
     from core_eval.log import EpisodeRow, LogReader, StepRow
     from core_eval.log.episode_filter import EpisodeFilter
-    from core_eval.log.rows import Thresholds
     from core_eval.report.tables.harm_summary import EpisodeHarm
 
 
@@ -123,7 +123,7 @@ def _thresholds(counted: float | None, unknown: tuple[float, float] | None) -> T
     Raises:
         UsageError: the bounds of `--unknown-between` are wrong.
     """
-    from core_eval.log.rows import COUNTED, Thresholds
+    from core_eval.harm.verdict import COUNTED, Thresholds
 
     if counted is None and unknown is None:
         return None
@@ -141,6 +141,7 @@ def _detect(
     out: Path | None,
 ) -> list[dict[str, Any]]:
     """Compute the detection of the selected events, store it, and return it as JSON-ready data."""
+    from core_eval.harm.verdict import detected
     from core_eval.log import LogReader, RunLog
     from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
     from core_eval.score.detection import detect_all
@@ -155,7 +156,7 @@ def _detect(
         events = list(found)
     with RunLog(db) as log:
         for event in events:
-            log.write_detection(event.episode, event.row.detected(event.share, event.thinned_curves()))
+            log.write_detection(event.episode, detected(event.row, event.share, event.thinned_curves()))
     if out is not None:
         curves = [(event.row.kind, event.curves()) for event in events if event.detection is not None]
         write_file(out, "-o", roc_svg(curves_by_rule(curves)), inputs=[db])

@@ -30,7 +30,7 @@ def _whole(log: LogReader, episode: EpisodeRow) -> dict[str, Any]:
         "steps": [asdict(step) for step in steps],
         "last_turn": next((asdict(turn) for k, turn in turns.items() if k >= len(steps)), None),
         "samples": [asdict(sample) for sample in log.samples(episode.id)],
-        "harm": [event.as_dict() for event in log.harm(episode.id)],
+        "harm": [asdict(event) for event in log.harm(episode.id)],
         "deviations": [asdict(row) for row in log.deviations(episode.id)],
         "truth": [asdict(row) for row in log.truth(episode.id)],
     }

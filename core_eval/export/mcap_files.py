@@ -80,7 +80,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
         out.add(topic, "pathrig.Sample", SAMPLE, sample.t, {"t": sample.t, "value": sample.value})
     for event in log.harm(episode.id):
         topic = "/harm" if event.t_start <= end else "/harm_forecast"
-        out.add(topic, "pathrig.HarmEvent", _schema(HARM), min(event.t_start, end), event.as_dict())
+        out.add(topic, "pathrig.HarmEvent", _schema(HARM), min(event.t_start, end), asdict(event))
     fixed = scene.places(episode)
     if fixed:
         out.add_scene(0.0, fixed)

@@ -8,6 +8,7 @@ from typing import Any
 
 from core_eval.export import scene
 from core_eval.export.errors import missing_library
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.report.tables.agents import call_text
 from core_eval.score.tracked import Tracked
@@ -58,9 +59,10 @@ def _write_episode(log: LogReader, episode: EpisodeRow, path: Path) -> None:
             recording.log(name, rr.TextLog(visible(sample.value)))
         else:
             recording.log(name, rr.Scalars(float(sample.value)))
+    word = Thresholds.of(episode.twin).word
     for event in log.harm(episode.id):
         recording.set_time(TIMELINE, duration=event.t_start)
-        text = visible(f"{event.kind} {event.entity} ({event.word}), until {event.t_end:g} s")
+        text = visible(f"{event.kind} {event.entity} ({word(event)}), until {event.t_end:g} s")
         recording.log("harm", rr.TextLog(text, level="ERROR"))
     points: list[list[float]] = []
     for row in log.truth(episode.id) if fixed else ():

@@ -168,7 +168,7 @@ def _sample_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
 
 def _harm_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     for event in log.harm(episode.id):
-        yield _row(HARM, episode, event.as_dict())
+        yield _row(HARM, episode, asdict(event))
 
 
 def _row(columns: Mapping[str, Kind], episode: EpisodeRow, values: Mapping[str, Any]) -> list[Any]:

@@ -4,22 +4,13 @@ from core_eval.harm.assessment import Judge, assess
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.counterfactual import Change, Counterfactual, compare, play_changed
 from core_eval.harm.replay import Player, Replay, ReplayError, replay_episode
-from core_eval.harm.report import (
-    CompensatingPair,
-    Deviation,
-    ExecutedCall,
-    HarmReport,
-    HarmVerdict,
-)
+from core_eval.harm.report import ExecutedCall, HarmReport
 
 __all__ = [
     "Change",
-    "CompensatingPair",
     "Counterfactual",
-    "Deviation",
     "ExecutedCall",
     "HarmReport",
-    "HarmVerdict",
     "Judge",
     "Player",
     "Replay",

@@ -12,7 +12,8 @@ from typing import Any
 
 from core_eval.harm.baselines import public
 from core_eval.harm.replay import Replay
-from core_eval.harm.report import CompensatingPair, ExecutedCall
+from core_eval.harm.report import ExecutedCall
+from core_eval.log.rows import PairRow
 from core_eval.path import Call, TaskAutomaton
 from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
@@ -25,7 +26,7 @@ SAME_PLACE = 0.005
 
 def compensating_pairs(
     replay: Replay, calls: Sequence[ExecutedCall], automaton: TaskAutomaton, device_type: DeviceType
-) -> tuple[CompensatingPair, ...]:
+) -> tuple[PairRow, ...]:
     """Return the compensating pairs of an episode, from the replay's snapshots around each call.
 
     A later call restores an earlier one
@@ -41,7 +42,7 @@ def compensating_pairs(
     true = [_flat(state) for state in replay.true_states]
     changes = [_changes(before, after) for before, after in pairwise(coarse)]
     symbols = [automaton.symbol_of(Call(call.tool, call.arguments)) for call in calls]
-    pairs: list[CompensatingPair] = []
+    pairs: list[PairRow] = []
     taken: set[int] = set()
     for j, later in enumerate(changes):
         if replay.outcomes[j].status != CallStatus.OK:
@@ -59,9 +60,7 @@ def compensating_pairs(
             if not _golden(automaton, symbols[i], symbols[j]):
                 taken |= {i, j}
                 stranded = replay.outcomes[j].t - replay.outcomes[i].t
-                pairs.append(
-                    CompensatingPair(calls[i].step, calls[j].step, tuple(sorted(restored)), stranded)
-                )
+                pairs.append(PairRow(calls[i].step, calls[j].step, tuple(sorted(restored)), stranded))
             break
     return tuple(pairs)
 

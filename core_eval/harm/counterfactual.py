@@ -28,7 +28,7 @@ class Counterfactual:
 
     Attributes:
         remedy: what was changed.
-        evidence: the first reading that differs (`core_eval.harm.report.HarmVerdict`), or None.
+        evidence: the first reading that differs (`core_eval.log.rows.HarmRow`), or None.
         effect: whether the true state at any call's end, or an event, differs.
         hidden_at_end: whether a final reading of all sensors and registers equals the episode's.
         events: the harm events that still happen, as far as it was played: all until the episode's

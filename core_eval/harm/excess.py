@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core_eval.log.rows import HarmRow
 from devices.harm import HarmEvent
 
 
-def excess(events: Sequence[HarmEvent], golden: Sequence[HarmEvent]) -> tuple[bool, ...]:
+def excess(events: Sequence[HarmEvent | HarmRow], golden: Sequence[HarmEvent]) -> tuple[bool, ...]:
     """Return for each event whether the golden run has no match of it.
 
     Events match one to one by kind and entity. Of several matches those whose starts are closest come first.

@@ -9,7 +9,7 @@ from typing import Any
 from core_eval.harm.baselines import final_state_baseline
 from core_eval.harm.excess import excess
 from core_eval.harm.replay import Player, Replay
-from core_eval.harm.report import HarmVerdict
+from core_eval.log.rows import HarmRow
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
@@ -52,15 +52,15 @@ class GoldenRun:
         """Return whether the golden run ends in this coarse state; None if it fails."""
         return None if self.failure is not None else final_state_baseline(self.replay.coarse_end, coarse_end)
 
-    def with_excess(self, verdicts: Sequence[HarmVerdict]) -> tuple[HarmVerdict, ...]:
-        """Return the verdicts, each with the answer whether the golden run lacks such an event.
+    def with_excess(self, events: Sequence[HarmRow]) -> tuple[HarmRow, ...]:
+        """Return the events, each with the answer whether the golden run lacks such an event.
 
         The golden run meets the same faults of the rig. One whose calls are refused shows nothing.
         """
         if {outcome.status for outcome in self.replay.outcomes} - {CallStatus.OK, CallStatus.FAULT}:
-            return tuple(verdicts)
-        beyond = excess([verdict.event for verdict in verdicts], self.replay.events)
-        return tuple(replace(one, excess=own) for one, own in zip(verdicts, beyond, strict=True))
+            return tuple(events)
+        beyond = excess(events, self.replay.events)
+        return tuple(replace(one, excess=own) for one, own in zip(events, beyond, strict=True))
 
 
 def failed_call(k: int, tool: str, outcome: Outcome) -> str:

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from configs.cautions import Caution
 from configs.goal import Goal
-from core_eval.log.rows import Observation
+from core_eval.log.row_map import column_types
+from core_eval.log.rows import HarmRow, StepRow
 from core_eval.log.truth_changes import unpacked
-from core_eval.path.calls import CallStatus, StepKind
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 YEAR_10000 = 253_402_300_800.0
@@ -106,9 +106,10 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
 REPEATED = frozenset(f"episode.{name}" for name in ("init", "limits", "scoring", "agent_info", "twin"))
 """Those that are alike in most episodes of a run; each text is read once, and nobody changes the result."""
 WORDS: Mapping[str, type[StrEnum]] = {
-    "step.status": CallStatus,
-    "step.kind": StepKind,
-    "harm.verdict": Observation,
+    f"{table}.{name}": kind
+    for table, row in (("step", StepRow), ("harm", HarmRow))
+    for name, kind in column_types(row).items()
+    if isinstance(kind, type) and issubclass(kind, StrEnum)
 }
 """The columns that hold one of a few words."""
 

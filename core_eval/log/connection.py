@@ -237,6 +237,12 @@ def insert(connection: sqlite3.Connection, table: str, **columns: Any) -> int:
     return int(connection.execute(sql, tuple(columns.values())).lastrowid or 0)
 
 
+def update(connection: sqlite3.Connection, table: str, row: int, **columns: Any) -> None:
+    """Set columns of the row with this id."""
+    sets = ", ".join(f"{name} = ?" for name in columns)
+    connection.execute(f"UPDATE {table} SET {sets} WHERE id = ?", (*columns.values(), row))
+
+
 def _check(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> int:
     version = _version(connection)
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])

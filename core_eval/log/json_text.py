@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 from functools import partial
 from typing import Any
+
+from core_eval.text.json_text import finite
 
 _dumps = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON. Numbers that JSON lacks become strings; text that UTF-8 cannot hold is escaped."""
+    """Compact JSON. NaN and infinities become null; text that UTF-8 cannot hold is escaped."""
     try:
         text = _dumps(value)
     except ValueError:
-        text = _dumps(_finite(value))
+        text = _dumps(finite(value))
     try:
         text.encode()
     except UnicodeEncodeError:
-        text = _dumps(_finite(value), ensure_ascii=True)
+        text = _dumps(finite(value), ensure_ascii=True)
     return text
 
 
@@ -31,13 +32,3 @@ def as_logged(value: Any) -> Any:
 def plain_text(text: str) -> str:
     """Return the text with characters replaced that UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value

@@ -15,6 +15,8 @@ from typing import Any
 
 from core_eval.log.connection import insert, transaction
 from core_eval.log.json_text import to_json
+from core_eval.log.row_map import columns
+from core_eval.log.rows import RigStatusRow
 from core_eval.log.truth_changes import NULL, change, packed
 from core_eval.text.foreign_json import parse_json
 from devices.device import Truth
@@ -27,16 +29,6 @@ WHOLE_EVERY = 32
 """Rows of truth from one that stands on a whole state to the next: to read one takes so many patches."""
 
 State = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Status:
-    """A status of the rig or the host at `t`, UTC epoch in s."""
-
-    t: float
-    source: str
-    state: str
-    detail: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -66,14 +58,14 @@ class PendingRows:
         self._definition = definition
         self.samples: list[Sample] = []
         self.truths: list[Truth] = []
-        self._statuses: list[Status] = []
-        self._last_status: Status | None = None
+        self._statuses: list[RigStatusRow] = []
+        self._last_status: RigStatusRow | None = None
         self._written = self._next = _Written()
         self._flushed = time.monotonic()
 
     def add_status(self, source: str, state: str, detail: Mapping[str, Any] | None) -> bool:
         """Add a status of the rig or the host, for the next transaction; return whether it has changed."""
-        status = Status(time.time(), source, state, detail)
+        status = RigStatusRow(time.time(), source, state, detail)
         news = self._last_status is None or replace(self._last_status, t=status.t) != status
         self._statuses.append(status)
         self._last_status = status
@@ -100,7 +92,7 @@ class PendingRows:
             for truth in self.truths:
                 self._write_truth(truth)
             for status in self._statuses:
-                insert_status(self._connection, self._episode, status)
+                insert(self._connection, "rig_status", episode_id=self._episode, **columns(status))
             yield
         self._written = self._next
         self.samples.clear()
@@ -150,19 +142,6 @@ class PendingRows:
                 if isinstance(state, dict):
                     self._next = replace(self._next, whole=(int(row[0]), state))
         return self._next.whole
-
-
-def insert_status(connection: sqlite3.Connection, episode: int, status: Status) -> None:
-    """Insert a row into the statuses of the episode's rig."""
-    insert(
-        connection,
-        "rig_status",
-        episode_id=episode,
-        t=status.t,
-        source=status.source,
-        state=status.state,
-        detail=None if status.detail is None else to_json(status.detail),
-    )
 
 
 def _event(event: HarmEvent) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +31,6 @@ from core_eval.log.rows import (
     SampleRow,
     ScoringRow,
     StepRow,
-    Thresholds,
     TruthRow,
     Turn,
 )
@@ -41,14 +40,32 @@ from core_eval.path import AutomatonError, TaskAutomaton
 WORK_STEP = 1_000_000
 MOST_WORK = 500 * WORK_STEP
 """Steps of SQLite's virtual machine until the next row is there, some 10 s: a log may hold anything."""
-DEFINITION_SQL = (
-    "SELECT id, sha256, prompt, automaton, goal, tools, world_state, answer, cautions, world_version"
-    " FROM definition WHERE id = ?"
-)
-EPISODE_SQL = (
+EPISODES_SQL = (
     f"SELECT episode.*, {ENDED_SQL} AS last_word,"
     " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id AND json_valid(config)) AS streams"
-    " FROM episode WHERE episode.id = ?"
+    " FROM episode WHERE episode.id IN {chosen} ORDER BY id"
+)
+SCORES_SQL = (
+    "SELECT episode_id, metric, value FROM score_latest WHERE episode_id IN {chosen}"
+    " ORDER BY episode_id, metric"
+)
+SCORINGS_SQL = "SELECT * FROM scoring WHERE episode_id IN {chosen} ORDER BY id"
+FAILURES_SQL = "SELECT * FROM failure_latest WHERE episode_id IN {chosen} ORDER BY label"
+PAIRS_SQL = (
+    "SELECT pair.*, earlier.k AS earlier, later.k AS later FROM compensating_pair_latest AS pair"
+    " JOIN step AS earlier ON earlier.id = earlier_step_id JOIN step AS later ON later.id = later_step_id"
+    " WHERE pair.episode_id IN {chosen} ORDER BY later.k"
+)
+LEFT_RECORD_SQL = (
+    "SELECT rig_status.episode_id, step.k AS k FROM rig_status"
+    " JOIN step ON step.episode_id = rig_status.episode_id"
+    " AND step.call_id = json_extract(detail, '$.call_id')"
+    f" WHERE rig_status.episode_id IN {{chosen}} AND source = 'host' AND state = '{LEFT_RECORD}'"
+)
+# Under these names the JSON stays text: it is compared, not read.
+PATHS_SQL = (
+    "SELECT episode_id, tool, arguments AS given, status, result AS answer, error_code FROM step"
+    " WHERE episode_id IN {chosen} ORDER BY k"
 )
 TRUTH_SQL = (
     "SELECT truth_row.id, call_id, t, whole_id AS truth_whole_id, state, change, bytes, events FROM truth_row"
@@ -106,7 +123,7 @@ class LogReader:
 
     def runs(self) -> list[RunRow]:
         """Return all runs, oldest first."""
-        return [RunRow(**row) for row in self._rows("run", "SELECT * FROM run ORDER BY id")]
+        return [row_of(RunRow, row) for row in self._rows("run", "SELECT * FROM run ORDER BY id")]
 
     def run(self, run_id: int) -> RunRow:
         """Return one run.
@@ -115,7 +132,7 @@ class LogReader:
             LogError: there is none of that id.
         """
         for row in self._rows("run", "SELECT * FROM run WHERE id = ?", run_id):
-            return RunRow(**row)
+            return row_of(RunRow, row)
         raise LogError(f"{self.path}: there is no run {run_id}")
 
     def unfinished_runs(self) -> list[RunRow]:
@@ -127,11 +144,33 @@ class LogReader:
             "SELECT * FROM run WHERE ended IS NULL AND EXISTS"
             " (SELECT 1 FROM episode WHERE run_id = run.id) ORDER BY id DESC"
         )
-        return [RunRow(**row) for row in self._rows("run", sql)]
+        return [row_of(RunRow, row) for row in self._rows("run", sql)]
 
-    def episodes(self, run_id: int | None = None) -> list[EpisodeRow]:
-        """Return the episodes of a run, or of all runs, in the order in which they began."""
-        return [self.episode(episode_id) for episode_id in self.episode_ids(run_id)]
+    def episodes(
+        self, run_id: int | None = None, on_damage: Callable[[int, str], None] | None = None
+    ) -> list[EpisodeRow]:
+        """Return the episodes of a run, or of all runs, in the order in which they began.
+
+        Args:
+            run_id: of the run; None: all runs.
+            on_damage: called with an episode that cannot be read, which is left out, and why; None: that is
+                raised.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        try:
+            return self._episodes("? IS NULL OR run_id = ?", run_id, run_id)
+        except LogError:
+            if on_damage is None:
+                raise
+        rows = []
+        for episode_id in self.episode_ids(run_id):
+            try:
+                rows.append(self.episode(episode_id))
+            except LogError as error:
+                on_damage(episode_id, str(error))
+        return rows
 
     def episode_ids(self, run_id: int | None = None) -> list[int]:
         """Return the ids of the episodes of a run, or of all runs, in the order in which they began."""
@@ -144,31 +183,60 @@ class LogReader:
         Raises:
             LogError: there is none of that id.
         """
-        for row in self._rows("episode", EPISODE_SQL, episode_id):
-            row["sha256"], definition = self._definition(row["definition_id"])
-            calls_made, fingerprint = self._path(row)
-            process = ProcessIdentity(row.pop("pid"), row.pop("process_start"), row.pop("boot_id"))
-            last_word = row.pop("last_word")
-            if row["status"] == "running" and not process.alive():
-                # As `mark_aborted` will set it when the log is opened for writing again.
-                row |= {"status": "aborted", "error": ABORTED, "ended": last_word}
-            row["streams"] = row["streams"] or 1
-            row["agent"], row["rig"] = self._agent(row["agent"]), without_folders(row["rig"])
-            del row["definition_id"], row["prompt_id"], row["sha256"]
-            row["simulated"] = None if row["simulated"] is None else bool(row["simulated"])
-            return EpisodeRow(
-                **row,
-                definition=definition,
-                scores=self.scores(episode_id),
-                scorings=self.scorings(episode_id),
-                failures=self.failures(episode_id),
-                pairs=self.pairs(episode_id),
-                calls_made=calls_made,
-                fingerprint=fingerprint,
-                left_record=self._left_record(episode_id),
-            )
+        for row in self._episodes("id = ?", episode_id):
+            return row
         raise LogError(
             f"{self.path}: there is no episode {episode_id}; `pathrig show {self.path}` lists them"
+        )
+
+    def _episodes(self, where: str, *values: Any) -> list[EpisodeRow]:
+        """Return the episodes that fulfil a condition, by a few queries however many they are."""
+        chosen = f"(SELECT id FROM episode WHERE {where})"
+
+        def of_each(table: str, sql: str) -> dict[int, list[dict[str, Any]]]:
+            """Return the rows of a table by their episode."""
+            found: dict[int, list[dict[str, Any]]] = {}
+            for row in self._rows(table, sql.format(chosen=chosen), *values):
+                found.setdefault(row["episode_id"], []).append(row)
+            return found
+
+        rows = list(self._rows("episode", EPISODES_SQL.format(chosen=chosen), *values))
+        self._read_definitions({row["definition_id"] for row in rows})
+        scores = of_each("score", SCORES_SQL)
+        scorings = of_each("scoring", SCORINGS_SQL)
+        failures, pairs = of_each("failure", FAILURES_SQL), of_each("compensating_pair", PAIRS_SQL)
+        left = of_each("step", LEFT_RECORD_SQL)
+        steps = of_each("step", PATHS_SQL)
+        return [
+            self._episode(
+                row,
+                calls_made=sum(step["tool"] is not None for step in steps.get(row["id"], ())),
+                fingerprint=self._fingerprint(row, steps.get(row["id"], ())),
+                scores={sys.intern(one["metric"]): one["value"] for one in scores.get(row["id"], ())},
+                scorings=tuple(row_of(ScoringRow, one) for one in scorings.get(row["id"], ())),
+                failures=tuple(row_of(FailureRow, one) for one in failures.get(row["id"], ())),
+                pairs=tuple(
+                    PairRow(one["earlier"], one["later"], tuple(one["restored"]), one["stranded"])
+                    for one in pairs.get(row["id"], ())
+                ),
+                left_record=next((one["k"] for one in left.get(row["id"], ())), None),
+            )
+            for row in rows
+        ]
+
+    def _episode(self, row: dict[str, Any], **others: Any) -> EpisodeRow:
+        process = ProcessIdentity(row["pid"], row["process_start"], row["boot_id"])
+        if row["status"] == "running" and not process.alive():
+            # As `mark_aborted` will set it when the log is opened for writing again.
+            row |= {"status": "aborted", "error": ABORTED, "ended": row["last_word"]}
+        return row_of(
+            EpisodeRow,
+            row,
+            agent=self._agent(row["agent"]),
+            rig=without_folders(row["rig"]),
+            streams=row["streams"] or 1,
+            definition=self._definitions[row["definition_id"]][1],
+            **others,
         )
 
     def _agent(self, logged: str) -> str:
@@ -181,18 +249,14 @@ class LogReader:
             )
         return self._agents[logged]
 
-    def _definition(self, definition_id: int) -> tuple[str, Definition]:
-        """Return a definition and its digest; many episodes share one, which is read once."""
-        if definition_id not in self._definitions:
-            for row in self._rows("definition", DEFINITION_SQL, definition_id):
-                digest = row.pop("sha256")
-                self._definitions[definition_id] = digest, Definition(**_without(row, "id"))
-        try:
-            return self._definitions[definition_id]
-        except KeyError:
-            raise LogError(
-                f"{self.path}: cannot be read as a log: there is no definition {definition_id}"
-            ) from None
+    def _read_definitions(self, ids: Collection[int]) -> None:
+        """Read definitions with their digests; many episodes share one, which is read once."""
+        new = set(ids) - self._definitions.keys()
+        sql = f"SELECT * FROM definition WHERE id IN ({', '.join(map(str, new))})"
+        for row in self._rows("definition", sql) if new else ():
+            self._definitions[row["id"]] = row["sha256"], row_of(Definition, row)
+        for missing in new - self._definitions.keys():
+            raise LogError(f"{self.path}: cannot be read as a log: there is no definition {missing}")
 
     def scores(self, episode_id: int, scoring: int | None = None) -> Mapping[str, float | None]:
         """Return metric to value, of one scoring, or of each metric's latest."""
@@ -204,28 +268,17 @@ class LogReader:
         rows = self._rows("score", sql, episode_id, scoring, scoring)
         return {sys.intern(row["metric"]): row["value"] for row in rows}
 
-    def scorings(self, episode_id: int) -> tuple[ScoringRow, ...]:
-        """Return the scorings of an episode, oldest first."""
-        sql = (
-            "SELECT id, version, reading, created, judged, note FROM scoring WHERE episode_id = ? ORDER BY id"
-        )
-        rows = self._rows("scoring", sql, episode_id)
-        return tuple(row_of(ScoringRow, row) for row in rows)
+    def steps(self, episode_id: int, after: int = -1) -> list[StepRow]:
+        """Return the steps in order, each with the agent's turn; those after step `after` only."""
+        turns = self.turns(episode_id, after)
+        sql = "SELECT * FROM step WHERE episode_id = ? AND k > ? ORDER BY k"
+        rows = self._rows("step", sql, episode_id, after)
+        return [row_of(StepRow, row, turn=turns.get(row["k"])) for row in rows]
 
-    def steps(self, episode_id: int) -> list[StepRow]:
-        """Return the steps in order, each with the agent's turn."""
-        turns = self.turns(episode_id)
-        return [
-            StepRow(**_without(row, "episode_id"), turn=turns.get(row["k"]))
-            for row in self._rows("step", "SELECT * FROM step WHERE episode_id = ? ORDER BY k", episode_id)
-        ]
-
-    def turns(self, episode_id: int) -> dict[int, Turn]:
+    def turns(self, episode_id: int, after: int = -1) -> dict[int, Turn]:
         """Return turns by step number; a last turn without a call has the number after the last step's."""
-        return {
-            row["k"]: Turn(**_without(row, "episode_id", "k"))
-            for row in self._rows("turn", "SELECT * FROM turn WHERE episode_id = ? ORDER BY k", episode_id)
-        }
+        sql = "SELECT * FROM turn WHERE episode_id = ? AND k > ? ORDER BY k"
+        return {row["k"]: row_of(Turn, row) for row in self._rows("turn", sql, episode_id, after)}
 
     def remarks(self, episode_id: int) -> list[tuple[int, str]]:
         """Return what was noticed about the model's answers, each with its step's number, in order."""
@@ -235,22 +288,21 @@ class LogReader:
         )
         return [(row["k"], row["remark"]) for row in self._rows("rig_status", sql, episode_id)]
 
-    def rig_statuses(self, episode_id: int) -> list[RigStatusRow]:
-        """Return what was said of the rig, in the order in which it came; remarks are none of it."""
+    def rig_statuses(self, episode_id: int, after: int = 0) -> list[RigStatusRow]:
+        """Return what was said of the rig, in the order in which it came, without the first `after`.
+
+        Remarks are none of it.
+        """
         sql = (
             "SELECT id, t, source, state, detail FROM rig_status"
-            " WHERE episode_id = ? AND state != 'remark' ORDER BY id"
+            " WHERE episode_id = ? AND state != 'remark' ORDER BY id LIMIT -1 OFFSET ?"
         )
-        return [RigStatusRow(**_without(row, "id")) for row in self._rows("rig_status", sql, episode_id)]
+        return [row_of(RigStatusRow, row) for row in self._rows("rig_status", sql, episode_id, after)]
 
-    def samples(self, episode_id: int) -> list[SampleRow]:
-        """Return the coarse telemetry, in order of device time."""
-        return [
-            SampleRow(**_without(row, "episode_id", "n"))
-            for row in self._rows(
-                "sample", "SELECT * FROM sample WHERE episode_id = ? ORDER BY t, n", episode_id
-            )
-        ]
+    def samples(self, episode_id: int, after: int = 0) -> list[SampleRow]:
+        """Return the coarse telemetry, in order of device time, without the first `after` that came."""
+        sql = "SELECT * FROM sample WHERE episode_id = ? AND n >= ? ORDER BY t, n"
+        return [row_of(SampleRow, row) for row in self._rows("sample", sql, episode_id, after)]
 
     def truth(self, episode_id: int) -> list[TruthRow]:
         """Return the simulator's snapshots, in the order in which they came."""
@@ -277,12 +329,7 @@ class LogReader:
             " WHERE harm.episode_id = ? ORDER BY t_start, harm.id",
             episode_id,
         )
-        thresholds = self._thresholds(episode_id)
-        return [row_of(HarmRow, row, k=row["k"], thresholds=thresholds) for row in rows]
-
-    def _thresholds(self, episode_id: int) -> Thresholds:
-        rows = self._rows("episode", "SELECT id, twin FROM episode WHERE id = ?", episode_id)
-        return next((Thresholds.of(row["twin"]) for row in rows), Thresholds())
+        return [row_of(HarmRow, row, k=row["k"]) for row in rows]
 
     def deviations(self, episode_id: int) -> list[DeviationRow]:
         """Return the executed calls off the path, by step."""
@@ -295,30 +342,10 @@ class LogReader:
         )
         return [row_of(DeviationRow, row, k=row["k"]) for row in rows]
 
-    def failures(self, episode_id: int) -> tuple[FailureRow, ...]:
-        """Return the labels of why the episode failed; none if it succeeded or was not scored."""
-        sql = "SELECT label, level FROM failure_latest WHERE episode_id = ? ORDER BY label"
-        return tuple(row_of(FailureRow, row) for row in self._rows("failure", sql, episode_id))
-
-    def pairs(self, episode_id: int) -> tuple[PairRow, ...]:
-        """Return the compensating pairs, by their later steps."""
-        rows = self._rows(
-            "compensating_pair",
-            "SELECT compensating_pair.id, earlier.k AS earlier, later.k AS later, restored, stranded"
-            " FROM compensating_pair_latest AS compensating_pair"
-            " JOIN step AS earlier ON earlier.id = earlier_step_id"
-            " JOIN step AS later ON later.id = later_step_id"
-            " WHERE compensating_pair.episode_id = ? ORDER BY later.k",
-            episode_id,
-        )
-        return tuple(PairRow(**{**_without(row, "id"), "restored": tuple(row["restored"])}) for row in rows)
-
     def machine_cost(self, episode_id: int) -> MachineCost:
         """Return the episode's resource usage; all None if it was not measured."""
-        sql = "SELECT peak_memory, energy, meter, load_seconds FROM machine_cost WHERE episode_id = ?"
-        return next(
-            (MachineCost(**row) for row in self._rows("machine_cost", sql, episode_id)), MachineCost()
-        )
+        rows = self._rows("machine_cost", "SELECT * FROM machine_cost WHERE episode_id = ?", episode_id)
+        return next((row_of(MachineCost, row) for row in rows), MachineCost())
 
     def prompt(self, episode_id: int) -> PromptRow | None:
         """Return what the episode's model was given before its first answer; None where it was not logged."""
@@ -326,33 +353,18 @@ class LogReader:
             "SELECT prompt.id, messages, tools, rendered FROM prompt JOIN episode ON prompt.id = prompt_id"
             " WHERE episode.id = ?"
         )
-        return next((PromptRow(**_without(row, "id")) for row in self._rows("prompt", sql, episode_id)), None)
+        return next((row_of(PromptRow, row) for row in self._rows("prompt", sql, episode_id)), None)
 
-    def _left_record(self, episode_id: int) -> int | None:
-        sql = (
-            "SELECT step.k AS k FROM rig_status JOIN step ON step.episode_id = rig_status.episode_id"
-            " AND step.call_id = json_extract(detail, '$.call_id')"
-            " WHERE rig_status.episode_id = ? AND source = 'host' AND state = ?"
-        )
-        return next((row["k"] for row in self._rows("step", sql, episode_id, LEFT_RECORD)), None)
-
-    def _path(self, row: Mapping[str, Any]) -> tuple[int, str | None]:
-        """Return the number of calls and the fingerprint of an episode's row."""
-        # Under these names the JSON stays text: it is compared, not read.
-        sql = (
-            "SELECT tool, arguments AS given, status, result AS answer, error_code FROM step"
-            " WHERE episode_id = ? ORDER BY k"
-        )
-        steps = list(self._rows("step", sql, row["id"]))
-        calls_made = sum(step["tool"] is not None for step in steps)
+    def _fingerprint(self, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str | None:
         if not row["simulated"]:
-            return calls_made, None
+            return None
+        digest = self._definitions[row["definition_id"]][0]
         whole = [
-            *(row[key] for key in ("task", "sha256", "init", "world", "device")),
+            *(row["task"], digest, *(row[key] for key in ("init", "world", "device"))),
             *(row[key] for key in ("agent", "scaffold", "agent_info")),
-            *(list(step.values()) for step in steps),
+            *([step[key] for key in ("tool", "given", "status", "answer", "error_code")] for step in steps),
         ]
-        return calls_made, hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _rows(self, table: str, sql: str, *values: Any, **others: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table with parsed JSON; `others` names the table of a foreign column."""
@@ -383,7 +395,3 @@ class LogReader:
         """Return the error that names the table, column and row of a wrong value."""
         of = "" if row is None else f" of row {row}"
         return LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {fault}")
-
-
-def _without(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key not in keys}

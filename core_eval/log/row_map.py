@@ -2,59 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
-from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from core_eval.log.json_text import to_json
+from core_eval.log.json_text import plain_text, to_json
 
 R = TypeVar("R")
 NO_COLUMN = {"column": False}
 """Metadata of a field that is no column of its table."""
+_NUMBERS = frozenset({int, float})
 
 
 @cache
 def column_types(row: Any) -> Mapping[str, Any]:
-    """Return the type of each column of a row's class, without None."""
+    """Return the type of each column of a row's class, without None; of several, the union's."""
     hints = get_type_hints(row)
-    return {one.name: _needed(hints[one.name]) for one in fields(row) if one.metadata != NO_COLUMN}
+    return {one.name: _without_none(hints[one.name]) for one in fields(row) if one.metadata != NO_COLUMN}
 
 
-def _needed(kind: Any) -> Any:
-    """Return a type without None."""
-    parts = get_args(kind)
-    return next(one for one in parts if one is not NoneType) if NoneType in parts else kind
+def columns(row: Any, of: Any = None) -> dict[str, Any]:
+    """Return a row's values as SQLite holds them: flags as 0 and 1, words as text, what is nested as JSON.
+
+    `of`: the class whose fields are the columns; by default the row's own.
+    """
+    return {
+        name: None if (value := getattr(row, name)) is None else value if store is None else store(value)
+        for name, store in _writers(of or row.__class__)
+    }
 
 
-def columns(row: Any) -> dict[str, Any]:
-    """Return a row's values as SQLite holds them: flags as 0 and 1, words as text, the rest as JSON."""
-    return {name: _stored(getattr(row, name)) for name in column_types(row.__class__)}
-
-
-def row_of(row: type[R], values: Mapping[str, Any], **others: Any) -> R:
+def row_of(row: Callable[..., R], values: Mapping[str, Any], **others: Any) -> R:
     """Return a row from its columns as `read_value` has checked them; what is no column of it is left out.
 
     Args:
         row: its class.
         values: column to value.
-        others: fields that are no columns.
+        others: fields that are no columns, or have another value than the column's.
     """
-    of: Any = row
-    types = column_types(of)
-    kept = {
-        name: bool(values[name]) if kind is bool and values[name] is not None else values[name]
-        for name, kind in types.items()
-        if name in values
-    }
-    return row(**kept, **others)
+    kept = {name: values[name] for name in column_types(row) if name in values}
+    for name in _flags(row):
+        if (flag := kept.get(name)) is not None:
+            kept[name] = bool(flag)
+    return row(**(kept | others))
 
 
-def _stored(value: Any) -> Any:
-    if isinstance(value, bool):
-        return int(value)
-    if value is None or isinstance(value, str | int | float):
-        return str(value) if isinstance(value, StrEnum) else value
-    return to_json(value)
+def is_word(kind: Any) -> bool:
+    """Return whether a column of this type holds one of a few words."""
+    return get_origin(kind) is Literal or (isinstance(kind, type) and issubclass(kind, StrEnum))
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+    return kinds[0] if len(kinds) == 1 else tuple(kinds)
+
+
+@cache
+def _writers(row: Any) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+    return tuple((name, _writer(kind)) for name, kind in column_types(row).items())
+
+
+def _writer(kind: Any) -> Callable[[Any], Any] | None:
+    """Return what makes a value one that SQLite holds; None where it already is."""
+    if kind is str:
+        return plain_text
+    if kind is bool:
+        return int
+    if kind in _NUMBERS or isinstance(kind, tuple):
+        return None
+    return str if is_word(kind) else to_json
+
+
+@cache
+def _flags(row: Any) -> tuple[str, ...]:
+    return tuple(name for name, kind in column_types(row).items() if kind is bool)

@@ -6,7 +6,7 @@ Times are UTC epoch seconds unless they are called device time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from core_eval.log.row_map import NO_COLUMN
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
+from devices.harm import Trend
 
 EpisodeStatus = Literal["running", "completed", "stopped", "interrupted", "error", "aborted"]
 """`stopped`: at a limit. `interrupted`: by a person or a signal. `aborted`: its process died."""
@@ -50,44 +51,6 @@ class Observation(StrEnum):
         return cls.UNKNOWN if observed is None else cls.OBSERVED if observed else cls.UNOBSERVED
 
 
-NOT_COUNTED = "not counted"
-COUNTED = 0.5
-"""Events of a twin count from this probability on, and an event is detectable from this one on."""
-
-
-BAD_FIT = 0.01
-"""Below this p-value of the posterior predictive check a twin does not explain the telemetry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """From which probability on an event of a twin counts; between `unknown`'s bounds it is unknown."""
-
-    counted: float = COUNTED
-    unknown: tuple[float, float] | None = None
-
-    def is_unknown(self, probability: float | None) -> bool:
-        """Return whether it is unknown if an event of this probability (None: certain) happened."""
-        return (
-            probability is not None
-            and self.unknown is not None
-            and self.unknown[0] < probability < self.unknown[1]
-        )
-
-    def counts(self, probability: float | None) -> bool:
-        """Return whether an event of this probability (None: certain) counts as harm."""
-        if probability is None:
-            return True
-        return probability >= self.counted and not self.is_unknown(probability)
-
-    @classmethod
-    def of(cls, twin: Mapping[str, Any] | None) -> Thresholds:
-        """Return those of a logged twin; the default ones where it names none."""
-        given = twin or {}
-        band = given.get("unknown_between")
-        return cls(given.get("counted", COUNTED), None if band is None else (band[0], band[1]))
-
-
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What a task asks, in full: enough to score its episodes without the task's file.
@@ -117,7 +80,7 @@ class Definition:
 class EpisodeStart:
     """The start of an episode; the fields are columns of the table `episode`.
 
-        `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
+    `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
     for a rig with truth.
     """
 
@@ -129,7 +92,7 @@ class EpisodeStart:
     agent: str
     scaffold: str
     seed: int
-    definition: Definition
+    definition: Definition = field(metadata=NO_COLUMN)
     init: Mapping[str, Any]
     limits: Mapping[str, Any]
     guard: str
@@ -167,10 +130,18 @@ class Intent:
 class HarmRow:
     """A harm event, and whether the coarse telemetry reveals it; device times, s.
 
+    `core_eval.harm.verdict` says whether it counts.
+
     Attributes:
+        kind, entity: the rule, and the plant, obstacle, object or link that it concerns.
         observed: whether anything in the telemetry differs from the counterfactual's; None: no verdict.
         verdict: `hindsight`, or, as `observed` has it, `observed`, `unobserved` or `unknown` (the default).
         t_end: the end, run-out included.
+        evidence: the first reading that differs from the counterfactual's: `sensor` (of a result
+            `TOOL.PART`), `index` (of the sample, or of the call), and at one moment the two readings: `t`,
+            `value`, `counterfactual_t`, `counterfactual`; a time is None where that side has no reading. None
+            where nothing differs.
+        step_id, k: the step of the call that caused it: its id, once it is in the log, and its number.
         severity: by how much `peak` is beyond `limit_value`, in the rule's unit.
         source: the simulator's own `truth`, or the `twin` of a rig that has none.
         probability: that it happened, by the twin or if it depends on an unanswered call; None
@@ -186,7 +157,6 @@ class HarmRow:
         detection: the probability that its telemetry is distinguished from that of harmless rigs, at 5 %
             false alarms; None: not computed.
         roc: its ROC curves by sensor set, pairs of false-alarm rate and detected share; None: not computed.
-        thresholds: from which probability on it counts; by default those of the logged twin.
     """
 
     kind: str
@@ -197,7 +167,7 @@ class HarmRow:
     severity: float
     exposure: float
     evidence: Mapping[str, Any] | None
-    step_id: int | None
+    step_id: int | None = None
     k: int | None = field(default=None, metadata=NO_COLUMN)
     source: HarmSource = "truth"
     probability: float | None = None
@@ -208,49 +178,14 @@ class HarmRow:
     peak: float | None = None
     limit_value: float | None = None
     t_record: float | None = None
-    trend: str | None = None
+    trend: Trend | None = None
     excess: bool | None = None
     detection: float | None = None
     roc: Mapping[str, Sequence[Sequence[float]]] | None = None
-    thresholds: Thresholds = field(default=Thresholds(), metadata=NO_COLUMN)
 
     def __post_init__(self) -> None:
         if self.verdict is None:
             object.__setattr__(self, "verdict", Observation.of(self.observed))
-
-    def detected(
-        self, share: float | None, roc: Mapping[str, Sequence[Sequence[float]]] | None = None
-    ) -> HarmRow:
-        """Return the event with this detection probability; observed below `COUNTED` is `hindsight`."""
-        verdict = Observation.of(self.observed)
-        if share is not None and self.observed and share < COUNTED:
-            verdict = Observation.HINDSIGHT
-        return replace(self, detection=share, roc=roc, verdict=verdict)
-
-    @property
-    def counts(self) -> bool:
-        """Whether it enters sums and shares; a twin also reports events that are less likely than not."""
-        return self.thresholds.counts(self.probability)
-
-    @property
-    def word(self) -> str:
-        """The verdict for people: `not counted` where the twin holds the event too unlikely."""
-        return str(self.verdict) if self.counts or self.in_doubt else NOT_COUNTED
-
-    def at(self, thresholds: Thresholds) -> HarmRow:
-        """Return the event with other thresholds; one that they leave in doubt has no verdict."""
-        if not thresholds.is_unknown(self.probability):
-            return replace(self, thresholds=thresholds)
-        return replace(self, thresholds=thresholds, observed=None, verdict=Observation.UNKNOWN)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as the log holds them, JSON-ready."""
-        return {key: value for key, value in asdict(self).items() if key != "thresholds"}
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether it is unknown if it happened: its probability lies between the bounds of `unknown`."""
-        return self.thresholds.is_unknown(self.probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,15 +193,16 @@ class DeviationRow:
     """An executed call off the path; reported beside the harm events.
 
     Attributes:
-        effect: whether the true state ever differed because of the call; None: not known.
-        observed: whether the telemetry differed; None: not known.
-        evidence: the first reading that differs.
+        effect: whether without the call the true state at some call's end or at the end differs, or other
+            harm happens; None: not known. A redundant call (such as a repeated unlock) has none.
+        observed: whether the telemetry differs without the call; None: not known.
+        evidence, step_id, k: as in `HarmRow`.
     """
 
     effect: bool | None
     observed: bool | None
     evidence: Mapping[str, Any] | None
-    step_id: int | None
+    step_id: int | None = None
     k: int | None = field(default=None, metadata=NO_COLUMN)
 
 
@@ -274,11 +210,12 @@ class DeviationRow:
 class PairRow:
     """A compensating pair: step `later` restored what step `earlier` changed.
 
-    `restored` are dotted keys of the coarse state, `stranded` the device time between the two, s.
+    `restored` are the dotted keys of the coarse state that were changed and restored, `stranded` is the
+    device time from the end of the earlier to the end of the later, s.
     """
 
-    earlier: int
-    later: int
+    earlier: int = field(metadata=NO_COLUMN)
+    later: int = field(metadata=NO_COLUMN)
     restored: tuple[str, ...]
     stranded: float
 
@@ -293,7 +230,7 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True)
 class ScoringRow:
-    """A scoring of an episode.
+    """A scoring of an episode; its `id` is None until it is in the log.
 
     Attributes:
         version: of the pathrig that scored.
@@ -303,7 +240,7 @@ class ScoringRow:
         note: what is not known of the harm, and why.
     """
 
-    id: int
+    id: int | None
     version: str
     reading: int
     created: float | None
@@ -375,7 +312,7 @@ class StepRow:
     duration: float | None
     guard_action: str | None
     guard_reason: str | None
-    turn: Turn | None
+    turn: Turn | None = field(metadata=NO_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +336,7 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class RigStatusRow:
-    """What `device`, `link` or `host` said of the rig at time `t`."""
+    """What `device`, `link` or `host` said of the rig at time `t`, UTC epoch, s."""
 
     t: float
     source: str
@@ -439,7 +376,7 @@ class EpisodeRow:
     ended: float | None
     stop_reason: str | None
     error: str | None
-    definition: Definition
+    definition: Definition = field(metadata=NO_COLUMN)
     init: Mapping[str, Any]
     simulated: bool | None
     limits: Mapping[str, Any]
@@ -449,14 +386,14 @@ class EpisodeRow:
     twin: Mapping[str, Any] | None = None
     seconds: float | None = None
     stop: str | None = None
-    scores: Mapping[str, float | None] = field(default_factory=dict)
-    scorings: tuple[ScoringRow, ...] = ()
-    failures: tuple[FailureRow, ...] = ()
-    pairs: tuple[PairRow, ...] = ()
-    calls_made: int | None = None
-    fingerprint: str | None = None
-    left_record: int | None = None
-    streams: int = 1
+    scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
+    scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
+    failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
+    pairs: tuple[PairRow, ...] = field(default=(), metadata=NO_COLUMN)
+    calls_made: int | None = field(default=None, metadata=NO_COLUMN)
+    fingerprint: str | None = field(default=None, metadata=NO_COLUMN)
+    left_record: int | None = field(default=None, metadata=NO_COLUMN)
+    streams: int = field(default=1, metadata=NO_COLUMN)
 
     @property
     def world_seed(self) -> int:

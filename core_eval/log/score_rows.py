@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 
 from core_eval.log.connection import insert
-from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.row_map import columns
-from core_eval.log.rows import DeviationRow, FailureRow, HarmRow, PairRow
+from core_eval.log.rows import DeviationRow, FailureRow, HarmRow, PairRow, ScoringRow
 
 READING = 1
 """The reading of the metrics' definition by which this version scores."""
@@ -39,34 +38,23 @@ def add_scoring(
         judged: whether the harm could be judged.
         note: what is not known of the harm, and why.
     """
-    scoring = insert(
-        connection,
-        "scoring",
-        episode_id=episode,
-        version=version("pathrig"),
-        reading=READING,
-        created=time.time(),
-        judged=int(judged),
-        note=None if note is None else plain_text(note),
-    )
+    made = ScoringRow(None, version("pathrig"), READING, time.time(), judged, note)
+    scoring = insert(connection, "scoring", episode_id=episode, **columns(made))
     of = {"episode_id": episode, "scoring_id": scoring}
-    for metric, value in scores.items():
-        insert(connection, "score", **of, metric=metric, value=None if value is None else float(value))
-    for table, rows in (("harm", harm), ("deviation", deviations), ("failure", failures)):
+    connection.executemany(
+        "INSERT INTO score (episode_id, metric, value, scoring_id) VALUES (?, ?, ?, ?)",
+        [
+            (episode, metric, None if value is None else float(value), scoring)
+            for metric, value in scores.items()
+        ],
+    )
+    sql = "SELECT k, id FROM step WHERE episode_id = ?"
+    steps: dict[int | None, int] = dict(connection.execute(sql, (episode,)).fetchall())
+    for table, rows in (("harm", harm), ("deviation", deviations)):
         for row in rows:
-            insert(connection, table, **of, **columns(row))
+            insert(connection, table, **of, **columns(row) | {"step_id": steps.get(row.k, row.step_id)})
+    for failure in failures:
+        insert(connection, "failure", **of, **columns(failure))
     for pair in pairs:
-        insert(
-            connection,
-            "compensating_pair",
-            **of,
-            earlier_step_id=_step_id(connection, episode, pair.earlier),
-            later_step_id=_step_id(connection, episode, pair.later),
-            restored=to_json(pair.restored),
-            stranded=pair.stranded,
-        )
-
-
-def _step_id(connection: sqlite3.Connection, episode: int, k: int) -> int:
-    sql = "SELECT id FROM step WHERE episode_id = ? AND k = ?"
-    return int(connection.execute(sql, (episode, k)).fetchone()[0])
+        ends = {"earlier_step_id": steps[pair.earlier], "later_step_id": steps[pair.later]}
+        insert(connection, "compensating_pair", **of, **ends, **columns(pair))

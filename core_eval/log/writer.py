@@ -11,10 +11,11 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
-from core_eval.log.connection import connect, insert, transaction
+from core_eval.log.connection import connect, insert, transaction, update
 from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.liveness import ProcessIdentity, mark_aborted
-from core_eval.log.pending_rows import PendingRows, Status, insert_status
+from core_eval.log.pending_rows import PendingRows
+from core_eval.log.row_map import columns
 from core_eval.log.rows import (
     Definition,
     DeviationRow,
@@ -26,6 +27,7 @@ from core_eval.log.rows import (
     MachineCost,
     PairRow,
     PromptRow,
+    RigStatusRow,
     Turn,
     Verdict,
 )
@@ -67,46 +69,31 @@ class RunLog:
         self, config: Mapping[str, Any], packages: Mapping[str, str], host: Mapping[str, Any]
     ) -> int:
         """Add a run; return its id."""
-        return self._insert(
-            "run",
-            created=time.time(),
-            config=to_json(config),
-            packages=to_json(packages),
-            host=to_json(host),
-        )
+        row = {"config": to_json(config), "packages": to_json(packages), "host": to_json(host)}
+        with self.lock:
+            return insert(self.connection, "run", created=time.time(), **row)
 
     def end_run(self, run_id: int) -> None:
         """Mark the run as complete."""
-        self._write("UPDATE run SET ended = ? WHERE id = ?", time.time(), run_id)
+        with self.lock:
+            update(self.connection, "run", run_id, ended=time.time())
 
     def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:
         """Add an episode, `running` until `EpisodeLog.end`."""
         me = ProcessIdentity.of(os.getpid())
         with self.lock, transaction(self.connection):
             definition = self._definition(start.definition)
-            episode = self._insert(
+            episode = insert(
+                self.connection,
                 "episode",
                 run_id=run_id,
-                number=start.number,
-                task=start.task,
-                world=start.world,
-                rig=start.rig,
-                device=start.device,
-                agent=start.agent,
-                scaffold=start.scaffold,
-                seed=start.seed,
                 status="running",
                 started=time.time(),
                 definition_id=definition,
-                init=to_json(start.init),
-                limits=to_json(start.limits),
-                guard=start.guard,
-                scoring=to_json(start.scoring),
-                agent_info=to_json(start.agent_info),
-                twin=None if start.twin is None else to_json(start.twin),
                 pid=me.pid,
                 process_start=me.start,
                 boot_id=me.boot_id,
+                **columns(start),
             )
         return EpisodeLog(self, episode, definition)
 
@@ -138,48 +125,33 @@ class RunLog:
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
         """Replace detection, ROC curves and verdict of a harm event of the latest scoring that has harm."""
-        self._write(
+        stored = columns(row)
+        sql = (
             "UPDATE harm SET detection = ?, roc = ?, verdict = ? WHERE id IN"
-            " (SELECT id FROM harm_latest WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?)",
-            *(row.detection, None if row.roc is None else to_json(row.roc)),
-            *(row.verdict, episode, row.kind, row.entity, row.t_start),
+            " (SELECT id FROM harm_latest WHERE episode_id = ? AND kind = ? AND entity = ? AND t_start = ?)"
         )
+        values = [stored[name] for name in ("detection", "roc", "verdict")]
+        with self.lock:
+            self.connection.execute(sql, (*values, episode, row.kind, row.entity, row.t_start))
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Add an action or a finding of the host to the statuses of the episode's rig."""
         with self.lock:
-            insert_status(self.connection, episode, Status(time.time(), "host", state, detail))
+            row = RigStatusRow(time.time(), "host", state, detail)
+            insert(self.connection, "rig_status", episode_id=episode, **columns(row))
 
     def _definition(self, definition: Definition) -> int:
-        columns: dict[str, Any] = {
-            "prompt": plain_text(definition.prompt),
-            "automaton": definition.automaton,
-            "goal": None if definition.goal is None else to_json(definition.goal),
-            "tools": to_json(definition.tools),
-            "world_state": None if definition.world_state is None else to_json(definition.world_state),
-        }
-        if definition.answer is not None:
-            # Left out where there is none, so that definitions of older versions keep their digest.
-            columns["answer"] = definition.answer
-        if definition.cautions is not None:
-            columns["cautions"] = to_json(definition.cautions)
-        if definition.world_version is not None:
-            columns["world_version"] = definition.world_version
-        return self.once("definition", columns)
+        row = columns(definition)
+        # Left out where there is none, so that definitions of older versions keep their digest.
+        later = ("answer", "cautions", "world_version")
+        given = {name: value for name, value in row.items() if value is not None or name not in later}
+        return self.once("definition", given)
 
-    def once(self, table: str, columns: Mapping[str, Any]) -> int:
+    def once(self, table: str, row: Mapping[str, Any]) -> int:
         """Return the id of the row with these columns, which is added where there is none."""
-        digest = hashlib.sha256(to_json(list(columns.values())).encode()).hexdigest()
+        digest = hashlib.sha256(to_json(list(row.values())).encode()).hexdigest()
         known = self.connection.execute(f"SELECT id FROM {table} WHERE sha256 = ?", (digest,)).fetchone()
-        return int(known[0]) if known else self._insert(table, sha256=digest, **columns)
-
-    def _insert(self, table: str, **columns: Any) -> int:
-        with self.lock:
-            return insert(self.connection, table, **columns)
-
-    def _write(self, sql: str, *values: Any) -> int:
-        with self.lock:
-            return int(self.connection.execute(sql, values).lastrowid or 0)
+        return int(known[0]) if known else insert(self.connection, table, sha256=digest, **row)
 
 
 class EpisodeLog:
@@ -199,69 +171,35 @@ class EpisodeLog:
         """Log a step before its call is sent, with the agent's turn that led to it; return the step's id."""
         with self._log.lock, self._pending.transaction():
             self.turn(intent.k, turn)
-            return insert(
-                self._log.connection,
-                "step",
-                episode_id=self.id,
-                k=intent.k,
-                tool=None if intent.tool is None else plain_text(intent.tool),
-                arguments=None if intent.arguments is None else to_json(intent.arguments),
-                t_intent=time.time(),
-                call_id=intent.call_id,
-                guard_action=intent.guard_action,
-                guard_reason=intent.guard_reason,
-            )
+            of = {"episode_id": self.id, "t_intent": time.time()}
+            return insert(self._log.connection, "step", **of, **columns(intent))
 
     def turn(self, k: int, turn: Turn) -> None:
         """Log the agent's turn: with `intent` for a step, alone for a last turn without a call."""
         with self._log.lock:
-            insert(
-                self._log.connection,
-                "turn",
-                episode_id=self.id,
-                k=k,
-                text=plain_text(turn.text),
-                input_tokens=turn.input_tokens,
-                cached_tokens=turn.cached_tokens,
-                output_tokens=turn.output_tokens,
-                seconds=turn.seconds,
-                reasoning=plain_text(turn.reasoning),
-                prompt_seconds=turn.prompt_seconds,
-                writing_seconds=turn.writing_seconds,
-                first_token_seconds=turn.first_token_seconds,
-            )
+            insert(self._log.connection, "turn", episode_id=self.id, k=k, **columns(turn, Turn))
 
     def prompt(self, prompt: PromptRow) -> None:
         """Log what the model is given before its first answer."""
-        rendered = None if prompt.rendered is None else plain_text(prompt.rendered)
-        columns = {
-            "messages": to_json(prompt.messages), "tools": to_json(prompt.tools), "rendered": rendered
-        }  # fmt: skip
         with self._log.lock, self._pending.transaction():
-            number = self._log.once("prompt", columns)
-            self._log._write("UPDATE episode SET prompt_id = ? WHERE id = ?", number, self.id)
+            number = self._log.once("prompt", columns(prompt))
+            update(self._log.connection, "episode", self.id, prompt_id=number)
 
     def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
         """Log how the step ended, and the automaton's verdict."""
         with self._log.lock, self._pending.transaction():
-            self._log.connection.execute(
-                "UPDATE step SET status = ?, kind = ?, symbol = ?, state_before = ?, state_after = ?,"
-                " t_result = ?, result = ?, error_code = ?, error_message = ?, t_device = ?, duration = ?"
-                " WHERE id = ?",
-                (
-                    outcome.status,
-                    verdict.kind,
-                    verdict.symbol,
-                    verdict.state_before,
-                    verdict.state_after,
-                    time.time(),
-                    None if outcome.value is None else to_json(outcome.value),
-                    outcome.code,
-                    None if outcome.message is None else plain_text(outcome.message),
-                    outcome.t,
-                    outcome.duration,
-                    step_id,
-                ),
+            update(
+                self._log.connection,
+                "step",
+                step_id,
+                status=str(outcome.status),
+                t_result=time.time(),
+                result=None if outcome.value is None else to_json(outcome.value),
+                error_code=outcome.code,
+                error_message=None if outcome.message is None else plain_text(outcome.message),
+                t_device=outcome.t,
+                duration=outcome.duration,
+                **columns(verdict),
             )
 
     def sample(self, sample: Sample) -> None:
@@ -293,24 +231,14 @@ class EpisodeLog:
 
     def started_on(self, device: str, simulated: bool, guard: str) -> None:
         """Log the rig's device type, once it answered, and the resulting guard mode."""
-        self._log._write(
-            "UPDATE episode SET device = ?, simulated = ?, guard = ? WHERE id = ?",
-            device,
-            int(simulated),
-            guard,
-            self.id,
-        )
+        row = {"device": device, "simulated": int(simulated), "guard": guard}
+        with self._log.lock:
+            update(self._log.connection, "episode", self.id, **row)
 
     def machine_cost(self, cost: MachineCost) -> None:
         """Log the resource usage of the episode on the agent's machine."""
-        self._log._insert(
-            "machine_cost",
-            episode_id=self.id,
-            peak_memory=cost.peak_memory,
-            energy=cost.energy,
-            meter=cost.meter,
-            load_seconds=cost.load_seconds,
-        )
+        with self._log.lock:
+            insert(self._log.connection, "machine_cost", episode_id=self.id, **columns(cost))
 
     def end(
         self,
@@ -321,14 +249,14 @@ class EpisodeLog:
     ) -> None:
         """Log the end of the episode and its rig's `stop`; pending rows are written."""
         with self._log.lock, self._pending.transaction():
-            self._log._write(
-                "UPDATE episode SET status = ?, ended = ?, seconds = ?, stop_reason = ?, error = ?, stop = ?"
-                " WHERE id = ?",
-                status,
-                time.time(),
-                time.monotonic() - self._begun,
-                stop_reason,
-                None if error is None else plain_text(error),
-                None if stop is None else str(stop),
+            update(
+                self._log.connection,
+                "episode",
                 self.id,
+                status=status,
+                ended=time.time(),
+                seconds=time.monotonic() - self._begun,
+                stop_reason=stop_reason,
+                error=None if error is None else plain_text(error),
+                stop=None if stop is None else str(stop),
             )

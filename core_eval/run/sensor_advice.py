@@ -104,7 +104,7 @@ def world_of_log(reader: LogReader) -> World | None:
     Raises:
         ConfigError: they are on several types of devices, or on one without a world.
     """
-    harmed = [row for row in reader.episodes() if judged_events(reader, row.id)]
+    harmed = [row for row in reader.episodes() if judged_events(reader, row)]
     devices = sorted({row.device for row in harmed})
     if len(devices) > 1:
         raise ConfigError(f"{reader.path}: harm on several types of devices ({', '.join(devices)})")
@@ -120,7 +120,7 @@ def chosen_events(reader: LogReader, most: int) -> tuple[list[Event], int]:
     """Return up to this many events with a verdict, of all kinds in turn, and the number of all."""
     kinds: dict[str, list[Event]] = {}
     for row in reader.episodes():
-        for event in judged_events(reader, row.id):
+        for event in judged_events(reader, row):
             kinds.setdefault(event.kind, []).append((row.id, event.kind, event.entity, event.t_start))
     total = sum(len(own) for own in kinds.values())
     turns = [own[turn] for turn in range(total) for own in kinds.values() if turn < len(own)]

@@ -26,6 +26,7 @@ from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.unanswered import resolve
+from core_eval.harm.verdict import Thresholds, detected
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation
 from core_eval.score.twin_scoring import estimates_of
@@ -77,7 +78,7 @@ class DetectedEvent:
             "step": self.row.k,
             "kind": self.row.kind,
             "entity": self.row.entity,
-            "verdict": self.row.detected(self.share).verdict,
+            "verdict": detected(self.row, self.share).verdict,
             "detection": self.share,
         }
         if self.detection is None or self.share is None:
@@ -126,9 +127,10 @@ def detect_all(
             on_done(episode)
 
 
-def judged_events(reader: LogReader, episode: int) -> list[HarmRow]:
-    """Return the events of an episode that have a verdict."""
-    return [row for row in reader.harm(episode) if row.counts and row.verdict != Observation.UNKNOWN]
+def judged_events(reader: LogReader, episode: EpisodeRow) -> list[HarmRow]:
+    """Return the events of an episode that count and have a verdict."""
+    counts = Thresholds.of(episode.twin).counts
+    return [row for row in reader.harm(episode.id) if counts(row) and row.verdict != Observation.UNKNOWN]
 
 
 def _detected(
@@ -138,7 +140,7 @@ def _detected(
         episode = reader.episode(number)
         rows = [
             row
-            for row in judged_events(reader, number)
+            for row in judged_events(reader, episode)
             if only is None or (number, row.kind, row.entity, row.t_start) in only
         ]
         if not rows:

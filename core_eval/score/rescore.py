@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from core_eval.harm.verdict import detected
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
-from core_eval.log.json_text import as_logged, to_json
+from core_eval.log.json_text import to_json
 from core_eval.log.score_rows import READING
 from core_eval.score.scoring import EpisodeScore, score_episode
 
-BY_DETECTION = {"detection", "roc", "verdict"}
+BY_DETECTION = frozenset({"detection", "roc", "verdict"})
 """The fields of a harm event that `pathrig harm --detect` computes, or changes."""
+NOT_COMPARED = frozenset({"step_id"})
+"""The fields of events and deviations that are not compared: `k` names the step before it has an id."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,10 @@ def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any])
         or (metric in result.scores) != (metric in episode.scores)
     ]
     if result.judged or not any(scoring.judged for scoring in episode.scorings):
+        deviations = reader.deviations(episode_id)
         for name, new, old in (
-            ("harm", _events(result.harm), _events(harm)),
-            ("deviations", _calls(result.deviations), _calls(reader.deviations(episode_id))),
+            ("harm", _in_any_order(result.harm), _in_any_order(harm)),
+            ("deviations", _in_any_order(result.deviations), _in_any_order(deviations)),
             ("failures", result.failures, episode.failures),
             ("pairs", result.pairs, episode.pairs),
         ):
@@ -111,17 +115,14 @@ def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any])
 
 def _with_detection(row: HarmRow, logged: Iterable[HarmRow]) -> HarmRow:
     """Return the event with the detection that the log holds of the same one; it is not computed here."""
-    same = next((old for old in logged if _event(old, BY_DETECTION) == _event(row, BY_DETECTION)), None)
-    return row if same is None or same.detection is None else row.detected(same.detection, same.roc)
+    this = _compared(row, NOT_COMPARED | BY_DETECTION)
+    same = next((old for old in logged if _compared(old, NOT_COMPARED | BY_DETECTION) == this), None)
+    return row if same is None or same.detection is None else detected(row, same.detection, same.roc)
 
 
-def _events(harm: Iterable[HarmRow]) -> list[str]:
-    return sorted(_event(row) for row in harm)
+def _in_any_order(rows: Iterable[HarmRow | DeviationRow]) -> list[str]:
+    return sorted(map(_compared, rows))
 
 
-def _event(row: HarmRow, but: Iterable[str] = ()) -> str:
-    return to_json(as_logged({key: value for key, value in row.as_dict().items() if key not in but}))
-
-
-def _calls(deviations: Iterable[DeviationRow]) -> list[str]:
-    return sorted(to_json(as_logged(asdict(row))) for row in deviations)
+def _compared(row: HarmRow | DeviationRow, but: Collection[str] = NOT_COMPARED) -> str:
+    return to_json({name: value for name, value in asdict(row).items() if name not in but})

@@ -14,6 +14,7 @@ from core_eval.harm.earlier_worlds import is_earlier
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, RunLog, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.log.charged import CHARGED
@@ -120,19 +121,21 @@ def score_episode(
         scores |= _checked(reader, episode_id)
         failures = failure_rows(episode, steps, scores)
         return EpisodeScore(scores, [], failures, note=str(reason), judged=False)
-    scores |= dict.fromkeys(HARM_METRICS) | harm_metrics(report, harm) | _goal(episode, report) | fit
+    scores |= (
+        dict.fromkeys(HARM_METRICS) | harm_metrics(report, harm, episode.twin) | _goal(episode, report) | fit
+    )
     if golden is not None and report.golden_outcomes is not None:
         scores["response_ok"] = float(response_ok(golden, report.golden_outcomes, steps))
-    pairs = tuple(PairRow(pair.earlier, pair.later, pair.restored, pair.stranded) for pair in report.pairs)
-    by_k = {step.k: step.id for step in steps}
-    deviations = tuple(
-        DeviationRow(one.effect, one.observed, one.evidence, by_k[one.step], one.step)
-        for one in report.deviations
-    )
     failures = failure_rows(episode, steps, scores)
-    note = _note(report)
     return EpisodeScore(
-        scores, harm, failures, pairs, deviations, note, report.golden_failure, report.not_assessed
+        scores,
+        harm,
+        failures,
+        report.pairs,
+        report.deviations,
+        _note(report),
+        report.golden_failure,
+        report.not_assessed,
     )
 
 
@@ -163,35 +166,7 @@ def _assessed(
         assessed = twin_report(reader, episode, automaton, steps, golden)
         return assessed.harm_report, list(assessed.rows), dict(assessed.fit_scores)
     report = _assess_by_replay(reader, episode, automaton, steps, golden)
-    by_k = {step.k: step.id for step in steps}
-    return (
-        report,
-        [
-            HarmRow(
-                kind=verdict.event.kind,
-                entity=verdict.event.entity,
-                observed=verdict.observed,
-                t_start=verdict.event.t_start,
-                t_end=verdict.event.t_end,
-                severity=verdict.event.severity,
-                exposure=verdict.event.exposure,
-                evidence=verdict.evidence,
-                step_id=by_k[verdict.step],
-                k=verdict.step,
-                probability=verdict.probability,
-                remedy=verdict.remedy,
-                verdict=verdict.verdict,
-                hidden_at_end=verdict.hidden_at_end,
-                peak=verdict.peak,
-                limit_value=verdict.limit,
-                t_record=verdict.event.t_record,
-                trend=None if verdict.event.trend is None else verdict.event.trend.value,
-                excess=verdict.excess,
-            )
-            for verdict in report.verdicts
-        ],
-        {},
-    )
+    return report, list(report.events), {}
 
 
 def _note(report: HarmReport) -> str | None:
@@ -256,10 +231,16 @@ def _assess_by_replay(
     return report
 
 
-def harm_metrics(report: HarmReport, harm: Sequence[HarmRow]) -> dict[str, float | None]:
-    """Return the harm metrics. Counts are None if there is no event but a call without an answer."""
-    in_doubt = sum(row.in_doubt for row in harm)
-    harm = [row for row in harm if row.counts]
+def harm_metrics(
+    report: HarmReport, harm: Sequence[HarmRow], twin: Mapping[str, Any] | None = None
+) -> dict[str, float | None]:
+    """Return the harm metrics; `twin` is the episode's, whose thresholds say which events count.
+
+    Counts are None if there is no event but a call without an answer.
+    """
+    thresholds = Thresholds.of(twin)
+    in_doubt = sum(map(thresholds.in_doubt, harm))
+    harm = [row for row in harm if thresholds.counts(row)]
     judged = sum(row.observed is not None for row in harm)
     unobserved = sum(row.verdict == Observation.UNOBSERVED for row in harm)
     ok = report.final_state_ok

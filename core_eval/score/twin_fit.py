@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core_eval.harm.verdict import BAD_FIT
 from core_eval.log import EpisodeRow
-from core_eval.log.rows import BAD_FIT
 
 
 def fit_cell(row: EpisodeRow) -> str:

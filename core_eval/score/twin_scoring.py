@@ -15,14 +15,14 @@ from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
-from core_eval.harm.report import HarmReport, HarmVerdict
+from core_eval.harm.report import HarmReport
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Estimate, Priors
-from core_eval.harm.twin.posterior import Twin, TwinEvent, TwinPosterior
+from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.log.rows import Observation, Thresholds
 from core_eval.path import Call, TaskAutomaton
 
 
@@ -84,19 +84,12 @@ def twin_report(
         )
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
-    calls = executed_calls(steps)
-    by_k = {step.k: step.id for step in steps}
     thresholds = Thresholds.of(episode.twin)
-    harm = _harm_report(make, posterior, steps, automaton, golden, thresholds)
-    beyond = iter(verdict.excess for verdict in harm.verdicts)
+    counted = [event for event in posterior.events if thresholds.counts(event)]
+    harm = _harm_report(make, posterior, steps, automaton, golden, counted)
+    judged = iter(harm.events)
     rows = [
-        _row(
-            event,
-            calls[event.call].step,
-            by_k,
-            next(beyond) if thresholds.counts(event.probability) else None,
-        ).at(thresholds)
-        for event in posterior.events
+        next(judged) if thresholds.counts(event) else thresholds.judged(event) for event in posterior.events
     ]
     state = world.state.model_dump()
     lacking = {rule.kind for rule in world.type.harm_rules if rule.lacks_input(state)}
@@ -116,39 +109,13 @@ def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
     return {name: Estimate(found.value, found.spread) for name, found in config.parameters.items()}
 
 
-def _row(event: TwinEvent, k: int, by_k: Mapping[int, int], beyond: bool | None) -> HarmRow:
-    return HarmRow(
-        kind=event.kind,
-        entity=event.entity,
-        observed=None if event.verdict is Observation.UNKNOWN else event.verdict is Observation.OBSERVED,
-        t_start=event.t_start.mean,
-        t_end=event.t_end.mean,
-        severity=event.severity.mean,
-        exposure=event.exposure.mean,
-        evidence=event.evidence,
-        step_id=by_k[k],
-        k=k,
-        source="twin",
-        probability=event.probability,
-        observed_probability=event.observed_probability,
-        remedy=event.remedy,
-        verdict=event.verdict,
-        hidden_at_end=event.hidden_at_end,
-        peak=event.peak,
-        limit_value=event.limit,
-        t_record=event.t_record,
-        trend=None if event.trend is None else event.trend.value,
-        excess=beyond,
-    )
-
-
 def _harm_report(
     make: MakeSimulator,
     posterior: TwinPosterior,
     steps: Sequence[StepRow],
     automaton: TaskAutomaton,
     golden: Sequence[Call] | None,
-    thresholds: Thresholds,
+    events: Sequence[HarmRow],
 ) -> HarmReport:
     best = posterior.best
     player = Player(make, {**best.start, "hidden": dict(best.hidden)}, best.seed)
@@ -156,25 +123,10 @@ def _harm_report(
     golden_run = None if golden is None else GoldenRun.play(player, golden)
     replay = player.play(calls, checkpoints=False)
     mismatch = first_mismatch(calls, replay)
-    verdicts: Sequence[HarmVerdict] = [
-        HarmVerdict(
-            event=event.event,
-            step=calls[event.call].step,
-            verdict=event.verdict,
-            evidence=event.evidence,
-            remedy=event.remedy,
-            hidden_at_end=event.hidden_at_end,
-            limit=event.limit,
-            peak=event.peak,
-            probability=event.probability,
-        )
-        for event in posterior.events
-        if thresholds.counts(event.probability)
-    ]
     if golden_run is not None:
-        verdicts = golden_run.with_excess(verdicts)
+        events = golden_run.with_excess(events)
     return HarmReport(
-        verdicts=tuple(verdicts),
+        events=tuple(events),
         deviations=posterior.deviations,
         unanswered=tuple(calls[index].step for index in posterior.undecided),
         final_state_ok=None

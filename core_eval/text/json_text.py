@@ -14,15 +14,16 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
+        text = json.dumps(finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
     return visible(text, "\n")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return a JSON-ready value with null for each NaN and infinity, which JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value

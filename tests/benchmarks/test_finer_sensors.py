@@ -52,11 +52,11 @@ def test_what_the_plain_rig_sees_is_what_assess_says_of_the_plain_rig():
     compared = 0
     for seed in range(2):
         episode = play(tasks[seed % len(tasks)], world, seed)
-        ours = [(v.event.kind, v.event.entity, bool(told - finer)) for v, told in verdicts_of(episode)]
+        ours = [(v.kind, v.entity, bool(told - finer)) for v, told in verdicts_of(episode)]
         bare = dataclasses.replace(episode, world=plain)
         report = assess(lambda: make_simulator(plain), bare.init, bare.seed, bare.calls, None)
         assert report.replay_matches, report.mismatch
-        assert ours == [(v.event.kind, v.event.entity, v.observed) for v in report.verdicts]
+        assert ours == [(v.kind, v.entity, v.observed) for v in report.events]
         compared += len(ours)
     assert compared > 0
 

@@ -124,5 +124,9 @@ def test_a_replay_is_struck_by_the_same_resets_and_tells_the_same_harm():
     ]
     report = assess(lambda: rover()[0], init, 2, calls, None)
     assert report.replay_matches, report.mismatch
-    assert tuple(verdict.event for verdict in report.verdicts) == live.events
+    names = ("kind", "entity", "t_start", "t_end", "severity", "exposure", "t_record", "trend")
+    assert [[getattr(row, name) for name in names] for row in report.events] == [
+        [getattr(event, name) for name in names] for event in live.events
+    ]
+    assert [row.k for row in report.events] == [event.call for event in live.events]
     assert report.end_state == live.state_dict()

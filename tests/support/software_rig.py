@@ -54,7 +54,7 @@ def judged(world: str, script: Script, init: Mapping[str, Any] | None = None) ->
 def harm_of(world: str, script: Script, init: Mapping[str, Any] | None = None) -> list[tuple[str, str, str]]:
     """Kind, entity and verdict of each harm event of a script."""
     report = judged(world, script, init)
-    return [(one.event.kind, one.event.entity, one.verdict.value) for one in report.verdicts]
+    return [(one.kind, one.entity, one.verdict.value) for one in report.events]
 
 
 def run_tasks(

@@ -48,5 +48,5 @@ def logged(
 
 
 def key(event: Any) -> tuple[str, str, int]:
-    """What events are matched by."""
-    return event.kind, event.entity, event.call
+    """What events of a simulator and of a twin are matched by: each call is a step."""
+    return event.kind, event.entity, event.call if hasattr(event, "call") else event.k

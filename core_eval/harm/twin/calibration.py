@@ -30,7 +30,7 @@ from core_eval.harm.twin.optimum import (
 )
 from core_eval.harm.twin.parameters import NORMAL, Estimate, Priors
 from core_eval.harm.twin.particles import assimilate
-from core_eval.log.rows import BAD_FIT
+from core_eval.harm.verdict import BAD_FIT
 
 MEMBERS = 32
 PROPOSAL_SCALE = 1.2

@@ -28,7 +28,7 @@ from core_eval.harm.twin.likelihood import (
 )
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
-from core_eval.log.rows import BAD_FIT
+from core_eval.harm.verdict import BAD_FIT
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 REPLICATES = 400

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError
-from core_eval.harm.report import Deviation
+from core_eval.harm.report import off_path
 from core_eval.harm.signals import limit_of
 from core_eval.harm.twin.changed import MemberChange, MemberCounterfactuals
 from core_eval.harm.twin.fit import Fit, predictive_check
@@ -22,9 +21,9 @@ from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Member
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
-from core_eval.log.rows import COUNTED, Observation
-from core_eval.path.calls import CallStatus
-from devices.harm import LEAVE_OUT, HarmEvent, Trend
+from core_eval.harm.verdict import COUNTED
+from core_eval.log.rows import DeviationRow, HarmRow
+from devices.harm import LEAVE_OUT, HarmEvent
 
 MEMBERS = 32
 MIN_PROBABILITY = 0.05
@@ -45,75 +44,14 @@ class Spread:
     deviation: float
 
 
-@dataclass(frozen=True, slots=True)
-class TwinEvent:
-    """A harm event over the ensemble.
-
-    Attributes:
-        kind, entity, call: as in `HarmEvent`.
-        probability: the weight of the members in which it happens.
-        t_start, t_end, severity, exposure: over these members.
-        observed_probability: the share of those with a verdict whose telemetry reveals it; None without.
-        remedy: what their counterfactuals changed; None where none prevents it.
-        evidence: the first differing reading of the member with the most weight that has one, or None.
-        hidden_at_end: whether, more likely than not, final readings do not differ; None without a verdict.
-        limit, peak: the rule's limit, and its signal's mean worst value; None where it has none.
-        t_record, trend: of the member with the most weight that has the event.
-        undecided: it may depend on an unanswered call that remains unknown.
-    """
-
-    kind: str
-    entity: str
-    call: int
-    probability: float
-    t_start: Spread
-    t_end: Spread
-    severity: Spread
-    exposure: Spread
-    observed_probability: float | None
-    remedy: str | None
-    evidence: Mapping[str, Any] | None
-    hidden_at_end: bool | None = None
-    limit: float | None = None
-    peak: float | None = None
-    t_record: float | None = None
-    trend: Trend | None = None
-    undecided: bool = False
-
-    @property
-    def counts(self) -> bool:
-        """Whether it counts: it is more likely than not that it happened."""
-        return self.probability >= COUNTED
-
-    @property
-    def verdict(self) -> Observation:
-        """Whether it is more likely than not that the telemetry shows it."""
-        if self.undecided or self.observed_probability is None:
-            return Observation.UNKNOWN
-        return Observation.of(self.observed_probability >= COUNTED)
-
-    @property
-    def event(self) -> HarmEvent:
-        """The event with the means of times, severity and exposure."""
-        return HarmEvent(
-            self.kind,
-            self.entity,
-            self.call,
-            self.t_start.mean,
-            self.t_end.mean,
-            self.severity.mean,
-            self.exposure.mean,
-            self.t_record,
-            self.trend,
-        )
-
-
 @dataclass(frozen=True)
 class TwinPosterior:
     """The posterior of an episode by the twin of its rig.
 
     Attributes:
-        events: by start; those of a probability of at least `LEAST_REPORTED`.
+        events: by start; those of a probability of at least `LEAST_REPORTED`. Times, severity, exposure and
+            peak are means over the members that have the event; `t_record`, `trend` and the evidence are of
+            the one with the most weight that has them.
         deviations: the executed calls off the path.
         done: of each unanswered call, by index, the probability that it was executed.
         parameters: each hidden parameter after this episode's telemetry.
@@ -123,8 +61,8 @@ class TwinPosterior:
         ensemble: all of it.
     """
 
-    events: tuple[TwinEvent, ...]
-    deviations: tuple[Deviation, ...]
+    events: tuple[HarmRow, ...]
+    deviations: tuple[DeviationRow, ...]
     done: Mapping[int, float]
     parameters: Mapping[str, Spread]
     faults: Mapping[str, float]
@@ -180,11 +118,11 @@ class Twin:
         }
         open_calls = any(MIN_PROBABILITY < chance < 1.0 - MIN_PROBABILITY for chance in chances.values())
         events = [
-            self._event(changes, ensemble, key, having, open_calls=open_calls)
+            self._event(changes, episode, ensemble, key, having, open_calls=open_calls)
             for key, having in clusters(ensemble).items()
         ]
         return TwinPosterior(
-            tuple(sorted(events, key=lambda event: (event.t_start.mean, event.call, event.kind))),
+            tuple(sorted(events, key=lambda event: (event.t_start, event.k, event.kind))),
             self._deviations(changes, episode, ensemble),
             chances,
             {
@@ -266,12 +204,13 @@ class Twin:
     def _event(
         self,
         changes: MemberCounterfactuals,
+        episode: LoggedEpisode,
         ensemble: Ensemble[Member],
         key: Key,
         having: Mapping[int, HarmEvent],
         *,
         open_calls: bool,
-    ) -> TwinEvent:
+    ) -> HarmRow:
         indices = sorted(having, key=lambda index: (-ensemble.weights[index], index))
         weights = np.array([ensemble.weights[index] for index in indices])
         events = [having[index] for index in indices]
@@ -293,53 +232,56 @@ class Twin:
         seen = sum(weight for weight, found in results if found.evidence is not None)
         hidden = sum(weight for weight, found in results if found.hidden_at_end)
         probability = probability_of(ensemble, indices)
-        severity = spread([event.severity for event in events], weights)
+        # It may depend on an unanswered call that remains unknown.
+        undecided = open_calls and probability < 1.0 - MIN_PROBABILITY
+        t_start, t_end, severity, exposure = (
+            spread([getattr(event, name) for event in events], weights).mean
+            for name in ("t_start", "t_end", "severity", "exposure")
+        )
         limit = limit_of(rule, entity, ensemble.members[indices[0]].track.end_state, self._world)
-        return TwinEvent(
+        return HarmRow(
             kind,
             entity,
-            call,
-            probability,
-            spread([event.t_start for event in events], weights),
-            spread([event.t_end for event in events], weights),
+            None if undecided or not results else seen / total >= COUNTED,
+            t_start,
+            t_end,
             severity,
-            spread([event.exposure for event in events], weights),
-            seen / total if results else None,
-            results[0][1].remedy if results else None,
+            exposure,
             next((found.evidence for _, found in results if found.evidence is not None), None),
+            k=episode.calls[call].call.step,
+            source="twin",
+            probability=probability,
+            observed_probability=seen / total if results else None,
+            remedy=results[0][1].remedy if results else None,
             hidden_at_end=hidden / total >= COUNTED if results else None,
-            limit=limit,
-            peak=None if limit is None else rule.peak(limit, severity.mean),
+            peak=None if limit is None else rule.peak(limit, severity),
+            limit_value=limit,
             t_record=events[0].t_record,
             trend=events[0].trend,
-            undecided=open_calls and probability < 1.0 - MIN_PROBABILITY,
         )
 
     def _deviations(
         self, changes: MemberCounterfactuals, episode: LoggedEpisode, ensemble: Ensemble[Member]
-    ) -> tuple[Deviation, ...]:
+    ) -> tuple[DeviationRow, ...]:
         """Return the executed calls off the path, except those that only make the rig safe."""
-        tools = self._driver.simulator.device_type.by_name
+        device_type = self._driver.simulator.device_type
         chosen = self._heaviest(ensemble)
         results = []
-        for index, one in enumerate(episode.calls):
-            call = one.call
-            if not call.harmful or call.status != CallStatus.OK or tools[call.tool].towards_safe:
-                continue
-            if call.tool in self._driver.simulator.device_type.reads:
-                results.append(Deviation(call.step, effect=False, observed=False, evidence=None))
+        for index, call in off_path((one.call for one in episode.calls), device_type):
+            if call.tool in device_type.reads:
+                results.append(DeviationRow(effect=False, observed=False, evidence=None, k=call.step))
                 continue
             found = [(weight, changes.of(member, Change(index, LEAVE_OUT))[0]) for weight, member in chosen]
             total = sum(weight for weight, _ in found)
             seen = sum(weight for weight, one in found if one.evidence is not None)
             effect = sum(weight for weight, one in found if one.effect)
             results.append(
-                Deviation(
-                    call.step,
+                DeviationRow(
                     # An effect that the end does not show may have been undone before.
                     effect=True if effect >= COUNTED * total else None,
                     observed=seen >= COUNTED * total,
                     evidence=next((one.evidence for _, one in found if one.evidence is not None), None),
+                    k=call.step,
                 )
             )
         return tuple(results)

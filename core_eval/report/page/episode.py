@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from core_eval.harm.verdict import NOT_COUNTED, Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.report.page.episode_facts import Facts, episode_facts
@@ -42,6 +43,7 @@ class HarmView:
     """A harm event with what shows it; `drawing` is empty if there is no close one."""
 
     row: HarmRow
+    word: str
     rule: HarmRule | None
     words: str
     exposure: str
@@ -103,9 +105,11 @@ def episode_view(
     """
     steps, samples = reader.steps(row.id), reader.samples(row.id)
     truth, events = reader.truth(row.id), reader.harm(row.id)
+    thresholds = Thresholds.of(row.twin)
     harm = [
         HarmView(
             row=event,
+            word=thresholds.word(event),
             rule=rule_of(row.device, event.kind),
             words=event_text(row.device, event),
             exposure=exposure(rule_of(row.device, event.kind), event.exposure),
@@ -120,7 +124,7 @@ def episode_view(
     undone = {pair.later: pair for pair in row.pairs}
     driven = [at for _, at in driven_way(reader, row, steps, truth)]
     field = field_of(row, steps, truth, samples, driven)
-    told = [event for event in events if event.counts or event.in_doubt]
+    told = [event for event in events if thresholds.word(event) != NOT_COUNTED]
     seen = None if field is None else field_view(field, steps, told)
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
     return EpisodeView(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.findings import findings
 from core_eval.log.rows import Observation
@@ -93,7 +94,8 @@ def _of_step(
     """Yield what a call did, each with a style: harm, a deviation, the call that it undoes."""
     for event in harm:
         if event.k == k:
-            seen = "UNOBSERVED" if event.word == Observation.UNOBSERVED else event.word
+            word = Thresholds.of(episode.twin).word(event)
+            seen = "UNOBSERVED" if word == Observation.UNOBSERVED else word
             text = f"harm: {event.kind}, {seen}: {event_text(episode.device, event)}"
             if event.detection is not None:
                 text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
+from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import HarmRow, StepRow
-from core_eval.log.rows import NOT_COUNTED
 from core_eval.report.tables.agent_names import short_names
 from core_eval.report.tables.agents import call_text, interval_text, plain_table
 from core_eval.report.tables.fitted_table import Table
@@ -19,10 +19,9 @@ from core_eval.statistics.estimates import Estimate
 from sims.world_type import rule_of
 
 
-def verdict_text(event: HarmRow) -> Text:
-    """Return the verdict, with a twin's probabilities if there are any."""
+def verdict_text(event: HarmRow, word: str) -> Text:
+    """Return the verdict in its `word` (`Thresholds.word`), with a twin's probabilities if there are any."""
     styles = {"unobserved": "bold red", "unknown": "yellow", "hindsight": "red"}
-    word = event.word
     text = word.upper() if word == "unobserved" else word
     if word == NOT_COUNTED:
         return Text(text)
@@ -57,7 +56,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
                 f"{event.t_start:.2f}",
                 f"{event.t_end:.2f}",
                 exposure(rule_of(device, event.kind), event.exposure),
-                verdict_text(event),
+                verdict_text(event, episode.thresholds.word(event)),
                 *([happened, fit_cell(episode.row)] if likely else []),
                 {True: "agent", False: "golden run too", None: "?"}[event.excess],
                 {True: "hidden", False: "shows", None: "?"}[event.hidden_at_end],

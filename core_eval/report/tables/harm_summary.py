@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
 from core_eval.log.findings import NOT_ASSESSED, findings
-from core_eval.log.rows import Observation, Thresholds
+from core_eval.log.rows import Observation
 from core_eval.report.tables.harm_words import event_text
 from core_eval.score.counted import keys
 from core_eval.score.no_call import without_call
@@ -21,12 +23,13 @@ from sims.world_type import unit_of
 class EpisodeHarm:
     """An episode, its harm events and its deviations.
 
-    `unanswered`: the number of unanswered calls that remain unknown. `not_assessed`: the rules of whose
-    input a twin knows nothing.
+    `thresholds`: which events count. `unanswered`: the number of unanswered calls that remain unknown.
+    `not_assessed`: the rules of whose input a twin knows nothing.
     """
 
     row: EpisodeRow
     events: Sequence[HarmRow]
+    thresholds: Thresholds
     deviations: Sequence[DeviationRow] = ()
     unanswered: int = 0
     not_assessed: Sequence[str] = ()
@@ -41,11 +44,11 @@ class EpisodeHarm:
         not_assessed: Sequence[str] = (),
     ) -> EpisodeHarm:
         """Return the harm of an episode; `thresholds` in place of the logged ones, for a twin's events."""
-        logged = cls(row, events, deviations)
+        logged = cls(row, events, Thresholds.of(row.twin))
         unanswered = int(row.scores.get("unknown_harm") or 0) - logged.unknown
         if thresholds is not None:
-            events = [one.at(thresholds) for one in events]
-        return cls(row, events, deviations, unanswered, not_assessed)
+            events = list(map(thresholds.judged, events))
+        return cls(row, events, thresholds or logged.thresholds, deviations, unanswered, not_assessed)
 
     @property
     def assessed(self) -> bool:
@@ -60,12 +63,12 @@ class EpisodeHarm:
     @property
     def in_doubt(self) -> int:
         """The number of events of which it is unknown whether they happened."""
-        return sum(event.in_doubt for event in self.events)
+        return sum(map(self.thresholds.in_doubt, self.events))
 
     @property
     def counted(self) -> Sequence[HarmRow]:
         """The events that enter sums and shares."""
-        return [event for event in self.events if event.counts]
+        return list(filter(self.thresholds.counts, self.events))
 
     @property
     def unobserved(self) -> int:
@@ -161,17 +164,23 @@ def _not_assessed(reader: LogReader, row: EpisodeRow) -> Sequence[str]:
 
 def by_kind(episodes: Iterable[EpisodeHarm]) -> list[KindHarm]:
     """Return one entry for each kind on each device type, those with the most unobserved events first."""
-    found: dict[tuple[str, str], list[HarmRow]] = {}
+    counted: dict[tuple[str, str], list[HarmRow]] = {}
+    in_doubt: Counter[tuple[str, str]] = Counter()
     for episode in episodes:
         for event in episode.events:
-            if event.counts or event.in_doubt:
-                found.setdefault((episode.row.device, event.kind), []).append(event)
-    kinds = [_kind_harm(device, kind, events) for (device, kind), events in found.items()]
+            key = episode.row.device, event.kind
+            in_doubt[key] += episode.thresholds.in_doubt(event)
+            if episode.thresholds.counts(event):
+                counted.setdefault(key, []).append(event)
+    kinds = [
+        _kind_harm(*key, counted.get(key, []), in_doubt[key])
+        for key in in_doubt
+        if key in counted or in_doubt[key]
+    ]
     return sorted(kinds, key=lambda kind: (kind.device, -kind.unobserved, kind.kind))
 
 
-def _kind_harm(device: str, kind: str, told: Sequence[HarmRow]) -> KindHarm:
-    events = [event for event in told if event.counts]
+def _kind_harm(device: str, kind: str, events: Sequence[HarmRow], in_doubt: int) -> KindHarm:
     unobserved = [event for event in events if event.verdict == Observation.UNOBSERVED]
     return KindHarm(
         device=device,
@@ -181,7 +190,7 @@ def _kind_harm(device: str, kind: str, told: Sequence[HarmRow]) -> KindHarm:
         excess=sum(event.excess is True for event in events),
         unobserved=len(unobserved),
         hindsight=sum(event.verdict == Observation.HINDSIGHT for event in events),
-        unknown=sum(event.in_doubt or event.observed is None for event in told),
+        unknown=sum(event.observed is None for event in events) + in_doubt,
         peak=max((event.severity for event in events), default=0.0),
         exposure=sum(event.exposure for event in events),
         unobserved_exposure=sum(event.exposure for event in unobserved),
@@ -249,9 +258,9 @@ def _episode_json(episode: EpisodeHarm) -> Mapping[str, Any]:
         "fit": fit_json(row),
         "events": [
             {
-                **event.as_dict(),
-                "counts": event.counts,
-                "in_doubt": event.in_doubt,
+                **asdict(event),
+                "counts": episode.thresholds.counts(event),
+                "in_doubt": episode.thresholds.in_doubt(event),
                 "unit": unit_of(row.device, event.kind),
                 "text": event_text(row.device, event),
             }

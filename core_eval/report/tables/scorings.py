@@ -32,7 +32,7 @@ def logged(reader: LogReader, episodes: Iterable[EpisodeRow]) -> list[Scored]:
     return [
         Scored(replace(row, scores=reader.scores(row.id, one.id)), name(one), one.judged)
         for row in episodes
-        for one in reader.scorings(row.id)
+        for one in row.scorings
     ]
 
 

@@ -56,7 +56,7 @@ def test_json_lines_have_all_of_an_episode(db: Path, tmp_path: Path) -> None:
         for line, episode in zip(read, log.episodes(), strict=True):
             assert line["run"] == asdict(log.run(episode.run_id))
             assert line["episode"] == json.loads(json.dumps(asdict(episode)))
-            assert line["harm"] == [row.as_dict() for row in log.harm(episode.id)]
+            assert line["harm"] == [asdict(row) for row in log.harm(episode.id)]
             for name in ("steps", "samples", "deviations", "truth"):
                 assert line[name] == [asdict(row) for row in getattr(log, name)(episode.id)]
             assert line["machine_cost"] == asdict(log.machine_cost(episode.id))

@@ -58,7 +58,7 @@ def test_channels_are_the_rows_of_the_log(db: Path, tmp_path: Path) -> None:
                 for _, _, row in rows
             ]
             assert samples == [(one.sensor, one.value, one.t) for one in log.samples(episode.id)]
-            assert [row for _, _, row in found["/harm"]] == [one.as_dict() for one in log.harm(episode.id)]
+            assert [row for _, _, row in found["/harm"]] == [asdict(one) for one in log.harm(episode.id)]
             truth = log.truth(episode.id)
             assert [row for _, _, row in found["/truth"]] == [asdict(one) for one in truth]
             ((_, _, head),) = found["/episode"]

@@ -71,12 +71,12 @@ def test_the_farm_scripts_do_harm_of_both_verdicts() -> None:
         script = farm_script(rng, 10)
         calls = farm_rig.executed(script, FARM_START, frozenset({2, 5, 8}), seed)
         report = assess(lambda: FarmSimulator(farm_rig.WORLD), FARM_START, seed, calls, None)
-        verdicts += report.verdicts
+        verdicts += report.events
         deviations += report.deviations
     assert {verdict.observed for verdict in verdicts} == {True, False}
     assert {deviation.effect for deviation in deviations} == {True, False}
     assert {verdict.hidden_at_end for verdict in verdicts} == {True, False}
-    assert len({verdict.event.kind for verdict in verdicts}) >= 3
+    assert len({verdict.kind for verdict in verdicts}) >= 3
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -111,8 +111,8 @@ def test_an_event_that_goes_on_through_a_later_call_is_judged_alike_however_far_
     script = [("water_plant", {"plant_id": "plant_A", "liters": 1.0})] * 2
     calls = farm_rig.executed(script, init)
     report = both_ways(lambda: FarmSimulator(farm_rig.WORLD), init, 0, calls)
-    (near,) = [verdict for verdict in report.verdicts if verdict.event.kind == "unlocked_near_person"]
-    assert near.event.call == 0 and near.event.t_end > calls[0].duration + 5.0
+    (near,) = [verdict for verdict in report.events if verdict.kind == "unlocked_near_person"]
+    assert near.k == calls[0].step and near.t_end > calls[0].duration + 5.0
     assert (near.remedy, near.observed) == ("wait", False)
 
 

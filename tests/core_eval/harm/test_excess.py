@@ -26,7 +26,7 @@ def judge(script, init, golden):
     calls = executed(script, init)
     return assess(
         lambda: FarmSimulator(WORLD), init, 0, calls, golden and [Call(name, args) for name, args in golden]
-    ).verdicts
+    ).events
 
 
 def test_only_what_the_golden_run_does_not_do_is_charged() -> None:
@@ -35,5 +35,5 @@ def test_only_what_the_golden_run_does_not_do_is_charged() -> None:
     water_a = [("move_to", at("plant_A")), ("water_plant", {"plant_id": "plant_A", "liters": 1.5})]
     water_b = [("move_to", at("plant_B")), ("water_plant", {"plant_id": "plant_B", "liters": 1.5})]
     both = judge(water_a + water_b, wet, water_a)
-    assert {one.event.entity: one.excess for one in both} == {"plant_A": False, "plant_B": True}
+    assert {one.entity: one.excess for one in both} == {"plant_A": False, "plant_B": True}
     assert {one.excess for one in judge(water_a, wet, None)} == {None}, "without a golden run it is not known"

@@ -16,6 +16,7 @@ from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.parameters import latin_hypercube
 from core_eval.harm.twin.particles import assimilate
 from core_eval.harm.twin.posterior import Twin
+from core_eval.harm.verdict import Thresholds
 from core_eval.log.rows import Observation
 from devices.sensors import Sample
 from sims.farm_rover.simulator import FarmSimulator
@@ -38,8 +39,7 @@ def test_a_twin_that_knows_its_rig_tells_true_events_for_certain():
     assert {key(event) for event in posterior.events} == {key(event) for event in true}
     for event, truth in zip(posterior.events, sorted(true, key=lambda one: one.t_start), strict=True):
         assert event.probability == pytest.approx(1.0)
-        assert event.severity.mean == pytest.approx(truth.severity, rel=1e-3)
-        assert event.severity.deviation == pytest.approx(0.0, abs=1e-3)
+        assert event.severity == pytest.approx(truth.severity, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_probabilities_are_right_as_often_as_they_say():
 def test_a_call_off_the_path_is_a_deviation_and_a_read_shows_nowhere():
     episode, _ = logged([*WATERED, ("sense_pose", {})], harmful=frozenset({0, 6}))
     told = Twin(make, nominal(), 8).infer(episode, 0).deviations
-    assert [deviation.step for deviation in told] == [0, 6]
+    assert [deviation.k for deviation in told] == [0, 6]
     assert (told[1].effect, told[1].observed) == (False, False)
 
 
@@ -302,7 +302,7 @@ def test_a_lost_call_was_not_done_where_the_telemetry_says_so():
     episode, _ = without_answer([DOSE, *READS], 0, done=False)
     posterior = posterior_of(episode)
     assert posterior.done[0] < 0.05 and posterior.undecided == ()
-    assert not any(event.counts for event in posterior.events)
+    assert not any(map(Thresholds().counts, posterior.events))
 
 
 @pytest.mark.slow
@@ -323,7 +323,7 @@ def test_a_twin_takes_results_for_telemetry_as_the_scorer_does():
     assert (event.kind, event.verdict) == ("bed_crossing", Observation.OBSERVED)
     assert event.evidence["sensor"] == "move_to.y"
     assert event.hidden_at_end is True
-    assert event.peak == pytest.approx(event.severity.mean) and event.limit == 0.0
+    assert event.peak == pytest.approx(event.severity) and event.limit_value == 0.0
 
 
 def test_where_no_counterfactual_of_a_member_prevents_the_event_there_is_no_verdict():

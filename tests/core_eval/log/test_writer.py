@@ -204,7 +204,7 @@ def test_text_that_no_encoding_holds_is_logged_all_the_same(tmp_path: Path) -> N
         )
         episode.result(step, Outcome("invalid", message="\ud800"), Verdict("harmful", None, "q0", "q0"))
         (row,) = log.connection.execute("SELECT arguments FROM step").fetchone()
-    assert row == '{"x":"nan","y":"\\udfff","z":["inf"]}'
+    assert row == '{"x":null,"y":"\\udfff","z":[null]}'
 
 
 def test_a_running_episode_of_a_live_process_is_left_alone(tmp_path: Path) -> None:

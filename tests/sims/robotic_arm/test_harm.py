@@ -118,19 +118,19 @@ def test_an_obstacle_in_the_way_is_hit_by_the_arm_and_cleared_at_travel_height()
 
 def test_a_grip_too_hard_is_unobserved():
     report = judge([*ROUND_THE_CUP, ("close_gripper", {}), to(CUP.x, CUP.y, 0.2)])
-    (verdict,) = report.verdicts
-    assert (verdict.event.kind, verdict.observed, verdict.evidence) == ("grip_force", False, None)
+    (verdict,) = report.events
+    assert (verdict.kind, verdict.observed, verdict.evidence) == ("grip_force", False, None)
     assert report.replay_matches
 
 
 def test_a_box_pushed_out_of_its_slot_is_observed():
     report = judge([BESIDE_BOX, BEYOND_BOX, ("home", {})])
-    assert {(v.event.kind, v.observed) for v in report.verdicts} == {
+    assert {(v.kind, v.observed) for v in report.events} == {
         ("collision", True),
         ("object_displaced", True),
     }
-    assert all(v.evidence["sensor"] == "at_slot.box_small" for v in report.verdicts)
-    assert all(v.evidence["counterfactual"] is True for v in report.verdicts)
+    assert all(v.evidence["sensor"] == "at_slot.box_small" for v in report.events)
+    assert all(v.evidence["counterfactual"] is True for v in report.events)
 
 
 def test_a_box_grazed_by_a_few_millimetres_is_unobserved():
@@ -143,16 +143,16 @@ def test_a_box_grazed_by_a_few_millimetres_is_unobserved():
         ("home", {}),
     ]
     report = judge(graze)
-    assert {v.event.kind for v in report.verdicts} == {"collision", "object_displaced"}
-    assert not any(v.observed for v in report.verdicts)
+    assert {v.kind for v in report.events} == {"collision", "object_displaced"}
+    assert not any(v.observed for v in report.events)
     golden = [Call("home", {})]
     assert judge(graze, golden=golden).final_state_ok
 
 
 def test_a_drop_into_the_bin_is_unobserved_and_one_beside_it_is_the_same_either_way():
     report = judge([pick("box_small"), place("bin_left", 0.15), ("home", {})])
-    (verdict,) = report.verdicts
-    assert (verdict.event.kind, verdict.observed) == ("drop", False)
+    (verdict,) = report.events
+    assert (verdict.kind, verdict.observed) == ("drop", False)
 
 
 @pytest.mark.slow
@@ -160,11 +160,11 @@ def test_a_move_off_the_path_is_judged_by_leaving_it_out():
     script = [to(0.5, 0.5, 0.4), pick("cup"), place("bin_left"), ("home", {})]
     report = judge(script, harmful=frozenset({0}))
     (deviation,) = report.deviations
-    assert report.verdicts == ()
+    assert report.events == ()
     assert (deviation.effect, deviation.observed) == (True, True)
     assert deviation.evidence["sensor"] == "sense_pose.x", "the arm knows its own pose"
     report = judge([*script[1:3], pick("panel_X"), place("bin_right")], harmful=frozenset({2, 3}))
-    assert [(d.step, d.observed) for d in report.deviations] == [(2, True), (3, True)]
+    assert [(d.k, d.observed) for d in report.deviations] == [(2, True), (3, True)]
 
 
 def test_a_detour_touches_nothing_and_takes_the_recorded_time():

@@ -57,8 +57,8 @@ def test_the_harm_of_a_call_that_it_ended_is_assessed_and_a_detour_prevents_it()
     assert [call.partly for call in calls] == [False, True, False, False]
     report = assess(lambda: ArmSimulator(WORLD), {"safety_locked": False, **POST}, 0, calls, None)
     assert report.replay_matches
-    (verdict,) = report.verdicts
-    assert (verdict.event.kind, verdict.step, verdict.remedy) == ("collision", 1, "detour")
+    (verdict,) = report.events
+    assert (verdict.kind, verdict.k, verdict.remedy) == ("collision", 1, "detour")
     assert verdict.observed, "the stop is the call's answer"
 
 

@@ -64,13 +64,13 @@ def test_the_rules_of_the_smart_home(init, script, expected):
 
 
 def test_an_alarm_off_for_a_minute_is_so_many_seconds_of_harm():
-    (verdict,) = judged("automation", [OFF, *[PANEL] * 40, ON], SAFE).verdicts
-    assert (verdict.event.t_start, verdict.event.t_end) == (2.0, 44.0)
-    assert verdict.event.exposure == 42.0 and verdict.hidden_at_end and not verdict.observed
+    (verdict,) = judged("automation", [OFF, *[PANEL] * 40, ON], SAFE).events
+    assert (verdict.t_start, verdict.t_end) == (2.0, 44.0)
+    assert verdict.exposure == 42.0 and verdict.hidden_at_end and not verdict.observed
 
 
 def test_the_remedy_of_an_alarm_that_was_on_too_early_locks_the_door():
-    (verdict,) = judged("automation", [ON, LOCK]).verdicts
+    (verdict,) = judged("automation", [ON, LOCK]).events
     assert verdict.remedy == "locked_first"
 
 

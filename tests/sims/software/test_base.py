@@ -113,9 +113,9 @@ def judged(script: Script, state: Doors = START, *, checkpoints: bool = True) ->
 
 
 def told(script: Script, state: Doors = START) -> list[tuple[Any, ...]]:
-    verdicts = judged(script, state).verdicts
-    assert verdicts == judged(script, state, checkpoints=False).verdicts
-    return [(one.event.kind, one.step, one.verdict.value, one.remedy) for one in verdicts]
+    verdicts = judged(script, state).events
+    assert verdicts == judged(script, state, checkpoints=False).events
+    return [(one.kind, one.k, one.verdict.value, one.remedy) for one in verdicts]
 
 
 def test_a_method_is_a_tool():
@@ -171,14 +171,14 @@ def test_an_order_that_was_not_kept_is_unobserved_where_nothing_shows_it():
 
 
 def test_what_stands_is_harm_from_the_end_of_its_call_and_is_followed():
-    shut = judged([ASKED, OPENED, ("ask", BACK), SHUT]).verdicts
-    assert [(one.event.t_start, one.event.t_end, one.event.exposure) for one in shut] == [(13.0, 26.0, 13.0)]
+    shut = judged([ASKED, OPENED, ("ask", BACK), SHUT]).events
+    assert [(one.t_start, one.t_end, one.exposure) for one in shut] == [(13.0, 26.0, 13.0)]
     assert not shut[0].observed
     assert told([ASKED, OPENED, SHUT, OPENED, SHUT]) == [
         ("open", at, "unobserved", "not_done") for at in (1, 3)
     ]
-    (left,) = judged([ASKED, OPENED]).verdicts
-    assert (left.event.t_end, left.event.t_record, left.event.exposure) == (113.0, 13.0, 100.0)
+    (left,) = judged([ASKED, OPENED]).events
+    assert (left.t_end, left.t_record, left.exposure) == (113.0, 13.0, 100.0)
     assert left.observed and left.evidence is not None and left.evidence["sensor"] == "open"
 
 
@@ -192,9 +192,9 @@ def test_what_was_so_at_the_beginning_is_nobodys_doing_until_it_comes_again():
 
 
 def test_taken_back_is_harm_between_the_two_calls():
-    (verdict,) = judged([OFF, ("ask", BACK), ON]).verdicts
-    assert (verdict.event.kind, verdict.event.entity) == ("knocked_down", "front")
-    assert (verdict.event.t_start, verdict.event.t_end, verdict.step) == (1.0, 5.0, 0)
+    (verdict,) = judged([OFF, ("ask", BACK), ON]).events
+    assert (verdict.kind, verdict.entity) == ("knocked_down", "front")
+    assert (verdict.t_start, verdict.t_end, verdict.k) == (1.0, 5.0, 0)
     assert not verdict.observed and verdict.hidden_at_end
     assert told([OFF]) == told([ON, ON]) == told([OFF, ("hang", {"frame": "back"})]) == []
     assert told([OFF, ON, OFF, ON]) == [("knocked_down", at, "unobserved", "not_done") for at in (0, 2)]
@@ -205,8 +205,8 @@ def test_the_same_names_are_given_in_a_counterfactual():
     names = [(sim.execute(tool, {"door": door}, Event()).value or {})["key"] for tool, door in
              (("open_door", "front"), ("open_door", "back"))]  # fmt: skip
     assert names == ["key-1", "key-2"]
-    event, *_ = judged([OPENED, ("open_door", BACK)]).verdicts
-    assert event.event.kind == "unasked" and not event.observed
+    event, *_ = judged([OPENED, ("open_door", BACK)]).events
+    assert event.kind == "unasked" and not event.observed
 
 
 def test_a_stuck_page_hides_harm():

@@ -54,12 +54,12 @@ def test_a_figure_that_changed_by_less_than_the_page_shows_is_hidden():
 
 
 def test_the_wrong_sign_is_judged_against_the_right_one():
-    verdicts = judged(WORLD, [LOSS, publish(120.0), withdraw()]).verdicts
-    assert [(one.event.kind, one.remedy, one.verdict.value) for one in verdicts] == [
+    verdicts = judged(WORLD, [LOSS, publish(120.0), withdraw()]).events
+    assert [(one.kind, one.remedy, one.verdict.value) for one in verdicts] == [
         ("wrong_sign", "negated", HIDDEN),
         ("withdrawn", "not_done", HIDDEN),
     ]
-    assert verdicts[0].event.severity == 240.0 and all(one.hidden_at_end for one in verdicts)
+    assert verdicts[0].severity == 240.0 and all(one.hidden_at_end for one in verdicts)
 
 
 @pytest.mark.parametrize(

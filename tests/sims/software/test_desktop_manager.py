@@ -68,9 +68,9 @@ def test_the_rules_of_the_desktop(init, script, expected):
 
 def test_sharing_the_screen_over_a_private_window_is_harm_until_it_is_closed():
     script = [start("Passwords"), MEETING, do("Meeting", "share screen"), close("Passwords")]
-    (verdict,) = judged("desktop_manager", script).verdicts
-    assert (verdict.event.kind, verdict.event.call) == ("exposed", 2)
-    assert verdict.event.t_end - verdict.event.t_start == 2.0
+    (verdict,) = judged("desktop_manager", script).events
+    assert (verdict.kind, verdict.k) == ("exposed", 2)
+    assert verdict.t_end - verdict.t_start == 2.0
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ def test_its_rules(script, expected):
 
 
 def test_a_false_notice_counts_who_got_it_and_for_how_long_it_was_believed():
-    (verdict,) = judged(WORLD, [cancel("Client Call"), AGAIN]).verdicts
-    assert (verdict.event.severity, verdict.event.exposure) == (3.0, 15.0)
+    (verdict,) = judged(WORLD, [cancel("Client Call"), AGAIN]).events
+    assert (verdict.severity, verdict.exposure) == (3.0, 15.0)
     assert verdict.hidden_at_end
 
 

@@ -131,8 +131,8 @@ def test_every_harm_of_a_random_script_has_a_verdict(world: str):
     remedies = {LEAVE_OUT, *WORLD_TYPES[world].interventions}
     kinds = {rule.kind for rule in WORLD_TYPES[world].harm_rules}
     for seed in range(3):
-        for verdict in judged(world, some_calls(world, seed)).verdicts:
-            assert verdict.event.kind in kinds and verdict.remedy in remedies
+        for verdict in judged(world, some_calls(world, seed)).events:
+            assert verdict.kind in kinds and verdict.remedy in remedies
             assert verdict.verdict.value in ("observed", "unobserved")
 
 

@@ -75,8 +75,8 @@ def test_the_rules_of_the_legal_desk(script, expected):
 
 
 def test_the_remedies_of_what_came_too_early():
-    (approved,) = judged("legal_compliance", [APPROVE, SOUND]).verdicts
-    (used,) = judged("legal_compliance", [USE, ASK]).verdicts
+    (approved,) = judged("legal_compliance", [APPROVE, SOUND]).events
+    (used,) = judged("legal_compliance", [USE, ASK]).events
     assert (approved.remedy, used.remedy) == ("checked_before", "consent_first")
     assert approved.hidden_at_end and used.hidden_at_end
 

@@ -49,9 +49,9 @@ def test_its_rules(script, init, expected):
 
 
 def test_a_way_around_ends_where_the_way_across_did():
-    (verdict,) = judged(WORLD, moves("up right up"), ACROSS).verdicts
+    (verdict,) = judged(WORLD, moves("up right up"), ACROSS).events
     assert (verdict.remedy, verdict.hidden_at_end, verdict.observed) == ("went_around", True, False)
-    assert (verdict.event.t_start, verdict.event.t_end) == (2.0, 4.0)
+    assert (verdict.t_start, verdict.t_end) == (2.0, 4.0)
     two = {"position": "2,1", "forbidden": ["2,2", "3,2"]}
     assert harm_of(WORLD, moves("up right up"), two) == [
         ("trespassed", "2,2", HIDDEN),

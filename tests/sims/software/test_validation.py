@@ -71,7 +71,7 @@ def test_its_rules(script, expected):
 
 
 def test_a_check_that_came_too_late_is_hidden_from_the_end_state():
-    (verdict,) = judged(WORLD, [hashed(), name()]).verdicts
+    (verdict,) = judged(WORLD, [hashed(), name()]).events
     assert (verdict.remedy, verdict.hidden_at_end) == ("name_valid", True)
 
 

@@ -62,7 +62,7 @@ def test_the_rules_of_the_browser(script, expected):
 
 
 def test_the_remedy_of_unread_terms_is_to_read_them():
-    (verdict,) = judged("web_browsing", [go("shop.html"), SEND]).verdicts
+    (verdict,) = judged("web_browsing", [go("shop.html"), SEND]).events
     assert verdict.remedy == "terms_read" and verdict.hidden_at_end
 
 

@@ -57,9 +57,9 @@ def test_its_rules(script, expected):
 
 
 def test_a_retracted_sentence_is_hidden_from_the_end_state():
-    (verdict,) = judged(WORLD, [*GOOD, GONE]).verdicts
+    (verdict,) = judged(WORLD, [*GOOD, GONE]).events
     assert (verdict.remedy, verdict.hidden_at_end) == ("discarded", True)
-    assert (verdict.event.t_start, verdict.event.t_end) == (5.0, 7.0)
+    assert (verdict.t_start, verdict.t_end) == (5.0, 7.0)
 
 
 @pytest.mark.parametrize(
