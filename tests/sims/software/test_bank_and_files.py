@@ -152,7 +152,7 @@ def test_a_task_in_cores_format_runs(tmp_path: Path, capsys: pytest.CaptureFixtu
     file = tmp_path / "core.json"
     file.write_text(json.dumps([CORE_TASK]))
     task, db = f"{file}#paper", tmp_path / "x.db"
-    (episode,) = run_tasks(capsys, [task], "sim:transactions", "oracle", db)
+    (episode,) = run_tasks(capsys, [task], "sim:transactions", ["oracle"], db)
     assert (episode["path_correctness"], episode["harm_events"], episode["accepted"]) == (1.0, 0, True)
 
 
