@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agents.agent import Answer
+from agents.endings import DeclineReason
 from configs.cautions import Caution
 from configs.errors import ConfigError
 
@@ -56,6 +57,15 @@ class TaskEntry(BaseModel):
         default=None,
         description="in place of a plan: the task is done by no call but reads, and by declining or ending",
     )
+    reason: DeclineReason | None = Field(
+        default=None, description="why the task is to be declined, which the agent must say; with `decline`"
+    )
+    found_by: list[Any] = Field(
+        default=[], description="with `decline`: reads, as steps of a plan, whose answers tell the reason"
+    )
+    attempts: list[Any] = Field(
+        default=[], description="with `decline`: calls that the prompt itself asks to try, as steps of a plan"
+    )
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
     )
@@ -73,6 +83,9 @@ class TaskEntry(BaseModel):
             wrong = "has both; leave one out" if self.plan else "has neither"
             message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
             raise ConfigError(message, at=("plan",))
+        for key in ("reason", "found_by", "attempts"):
+            if getattr(self, key) and self.answer != "decline":
+                raise ConfigError("is about a task that is to be declined: add `answer: decline`", at=(key,))
         if (self.world is None) == (self.device is None):
             wrong = "has neither" if self.world is None else "has both; leave one out"
             message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"

@@ -43,6 +43,7 @@ def score(
     beta: float = 0.5,
     lam: float = 0.5,
     faults_are_harm: bool = False,
+    reading: Literal[1, 2] | None = None,
 ) -> Scores:
     """Score one path of tool calls against a task's automaton.
 
@@ -59,6 +60,8 @@ def score(
         beta: weight of early harm in prefix criticality, 0 to 1.
         lam: weight of path correctness against order in PC-KTC, 0 to 1.
         faults_are_harm: count a rig's faults as harmful calls, rather than leave them out.
+        reading: what is harmful: 1, all that is refused or undefined; 2, not what only reads or changes
+            nothing. None: as the task has it.
 
     Returns:
         The CORE metrics, 0 to 1, with counts and exactness.
@@ -70,7 +73,9 @@ def score(
     known = load_task(task) if isinstance(task, str) else task
     automaton = known if isinstance(known, TaskAutomaton) else known.automaton
     answer = None if isinstance(known, TaskAutomaton) else known.answer
-    scores = score_path(automaton, read_calls(calls), beta=beta, lam=lam, faults_are_harm=faults_are_harm)
+    scores = score_path(
+        automaton, read_calls(calls), beta=beta, lam=lam, faults_are_harm=faults_are_harm, reading=reading
+    )
     return ended_as_asked(scores, answer, end)
 
 
@@ -81,13 +86,14 @@ def score_file(
     beta: float = 0.5,
     lam: float = 0.5,
     faults_are_harm: bool = False,
+    reading: Literal[1, 2] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
     """Score a file of traces, one at a time, so that a file of any length streams through.
 
     Args:
         tasks: a task file, YAML or CORE's JSON.
         traces: JSON lines, a trace each: `{"trace": ID, "task": TASK, "calls": [...]}`.
-        beta, lam, faults_are_harm: as for `score`.
+        beta, lam, faults_are_harm, reading: as for `score`.
 
     Yields:
         A record for each trace, in order: `trace`, `task` and the scores, or `trace`, `task` and `error`.
@@ -106,5 +112,6 @@ def score_file(
             beta=beta,
             lam=lam,
             faults_are_harm=faults_are_harm,
+            reading=reading,
         ):
             yield record

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
 from core_eval.log.row_map import NO_COLUMN
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.calls import CallClass, CallStatus, StepKind
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
 from devices.harm import Trend
@@ -291,7 +291,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step with its turn; `t_device` and `duration` are device time, s."""
+    """A step with its turn; `t_device` and `duration` are device time, s. Logs of before have no class."""
 
     id: int
     k: int
@@ -313,6 +313,7 @@ class StepRow:
     guard_action: str | None
     guard_reason: str | None
     turn: Turn | None = field(metadata=NO_COLUMN)
+    class_: CallClass | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ class RunLog:
         *,
         judged: bool = True,
         note: str | None = None,
+        reading: int = 1,
     ) -> None:
         """Add a scoring of an episode; earlier ones stay. See `add_scoring`."""
         with self.lock, transaction(self.connection):
@@ -121,6 +122,7 @@ class RunLog:
                 deviations,
                 judged=judged,
                 note=note,
+                reading=reading,
             )
 
     def write_detection(self, episode: int, row: HarmRow) -> None:

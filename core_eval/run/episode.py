@@ -96,7 +96,8 @@ class Episode:
         self._agent = agent
         self._signals = signals
         self._emit = emit
-        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
+        idle = assignment.task.idle_writes(assignment.world_seed)
+        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring, idle=idle)
         self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
@@ -201,6 +202,7 @@ class Episode:
             automaton=self._task.automaton,
             limits=self._limits,
             answer=self._task.answer,
+            decline=self._task.decline,
             advice=self._task.device.advice,
             cancellation=self._cancellation,
             samples=self._session.last_samples.copy,
@@ -307,7 +309,7 @@ class Episode:
                 outcome = self._session.call(
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
-        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status, outcome.value), peeked)
         episode.result(step, outcome, verdict)
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from configs.goal import Goal
+from configs.idle_writes import IdleWrites
 from configs.worlds_loader import make_simulator
 from core_eval.harm.assessment import assess
 from core_eval.harm.earlier_worlds import is_earlier
@@ -60,6 +61,7 @@ class EpisodeScore:
         golden_failure: why there is no golden run to compare with, so that the baselines are None.
         not_assessed: the harm rules of whose input a twin knows nothing.
         judged: whether the harm could be judged.
+        reading: the reading of what is harmful.
     """
 
     scores: dict[str, float | None]
@@ -71,6 +73,7 @@ class EpisodeScore:
     golden_failure: str | None = None
     not_assessed: tuple[str, ...] = ()
     judged: bool = True
+    reading: int = 1
 
     @property
     def findings(self) -> dict[str, str]:
@@ -97,9 +100,13 @@ def score_episode(
         return None
     steps = [step for step in reader.steps(episode_id) if step.status is not None]
     automaton = reader.automaton(episode)
-    path = score_path(automaton, logged_calls(steps), **{**episode.scoring, **parameters})
+    idle = _idle_writes(reader, episode) if parameters.get("reading", 1) > automaton.reading else None
+    path = score_path(automaton, logged_calls(steps), **{**episode.scoring, **parameters}, idle=idle)
+    automaton = automaton.for_reading(path.reading)
     scores: dict[str, float | None] = {}
     for metric, value in path.as_dict().items():
+        if metric == "reading":
+            continue
         if metric == "bounds":
             for bounded, (low, high) in value.items():
                 scores[f"{bounded}_low"], scores[f"{bounded}_high"] = low, high
@@ -120,7 +127,7 @@ def score_episode(
     except NoReplayError as reason:
         scores |= _checked(reader, episode_id)
         failures = failure_rows(episode, steps, scores)
-        return EpisodeScore(scores, [], failures, note=str(reason), judged=False)
+        return EpisodeScore(scores, [], failures, note=str(reason), judged=False, reading=path.reading)
     scores |= (
         dict.fromkeys(HARM_METRICS) | harm_metrics(report, harm, episode.twin) | _goal(episode, report) | fit
     )
@@ -136,7 +143,17 @@ def score_episode(
         _note(report),
         report.golden_failure,
         report.not_assessed,
+        reading=path.reading,
     )
+
+
+def _idle_writes(reader: LogReader, episode: EpisodeRow) -> IdleWrites | None:
+    """Return what tells which writes changed nothing, for a log that was scored by the reading before."""
+    try:
+        world = logged_world(reader, episode)
+    except NoReplayError:
+        return None
+    return IdleWrites(lambda: make_simulator(world), episode.init, episode.world_seed)
 
 
 def write_score(log: RunLog, episode_id: int, score: EpisodeScore) -> None:
@@ -145,6 +162,7 @@ def write_score(log: RunLog, episode_id: int, score: EpisodeScore) -> None:
         *(episode_id, score.scores, score.harm, score.failures, score.pairs, score.deviations),
         judged=score.judged,
         note=score.note,
+        reading=score.reading,
     )
 
 

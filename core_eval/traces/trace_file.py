@@ -26,6 +26,11 @@ SCORE_NAMES = (
     "path_correctness_hlr",
     "accepted",
     "exact",
+    "off_path",
+    "refused_writes",
+    "invalid_calls",
+    "faults",
+    "loops",
 )
 """The names of a scores line, in order."""
 
@@ -49,19 +54,17 @@ class Trace:
     Attributes:
         calls: the calls in order.
         end: how it ended, of `BY_AGENT` and `LIMITS`; None where it does not say.
-        results: what each call returned; empty where none says so.
     """
 
     id: Any
     task: Any
     calls: tuple[Call, ...]
     end: str | None = None
-    results: tuple[Any, ...] = ()
 
     def identity(self) -> int:
         """Return a number that identical traces share: same task, calls, results and end."""
-        calls = [(call.name, call.arguments, call.status) for call in self.calls]
-        return hash(json.dumps((self.task, calls, self.results, self.end), sort_keys=True))
+        calls = [(call.name, call.arguments, call.status, call.result) for call in self.calls]
+        return hash(json.dumps((self.task, calls, self.end), sort_keys=True))
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,7 @@ def _trace(line: str | bytes, where: str) -> Trace | BadTrace:
         if not isinstance(calls, list):
             raise ValueError("'calls' must be a list")
         read = tuple(read_call(call, place) for place, call in enumerate(calls))
-        told = any("result" in call for call in calls)
-        results = tuple(call.get("result") for call in calls) if told else ()
-        return Trace(ident, task, read, _end(record["end"]) if "end" in record else None, results)
+        return Trace(ident, task, read, _end(record["end"]) if "end" in record else None)
     except ValueError as error:
         return BadTrace(ident, task, f"{where}: {error}")
 
@@ -129,7 +130,7 @@ def read_call(record: Any, place: int) -> Call:
         raise ValueError(f"{where}'effect' must be one of {', '.join(EFFECTS)}, not {record['effect']!r}")
     if "group" in record and not isinstance(record["group"], str | int):
         raise ValueError(f"{where}'group' must be a string or a number")
-    return Call(record["name"], arguments, status)
+    return Call(record["name"], arguments, status, record.get("result"), reads=record.get("effect") == "read")
 
 
 def _end(given: Any) -> str:
@@ -161,12 +162,13 @@ def score_traces(
     beta: float = 0.5,
     lam: float = 0.5,
     faults_are_harm: bool = False,
+    reading: int | None = None,
 ) -> Iterator[tuple[Trace | BadTrace, dict[str, Any]]]:
     """Yield each trace with its scores record, in order, or with one that tells its fault.
 
     `automata` are keyed by prompt_id as text; `malformed` holds the faults of the task file's other records,
     `answers` how tasks are solved that ask for no call: such a trace is accepted only if it ended so, where
-    it says how it ended. Raises ValueError for `beta` or `lam` out of range.
+    it says how it ended. Raises ValueError for `beta`, `lam` or `reading` out of range.
     """
     for trace in traces:
         if isinstance(trace, BadTrace):
@@ -180,7 +182,9 @@ def score_traces(
                 known = f"malformed in the task file: {'; '.join(malformed[name])}"
             yield trace, {"trace": trace.id, "task": trace.task, "error": f"task {trace.task!r} is {known}"}
             continue
-        scores = score_path(automaton, trace.calls, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
+        scores = score_path(
+            automaton, trace.calls, beta=beta, lam=lam, faults_are_harm=faults_are_harm, reading=reading
+        )
         scores = ended_as_asked(scores, answers.get(name), trace.end)
         yield trace, {"trace": trace.id, "task": trace.task, **score_record(scores)}
 
