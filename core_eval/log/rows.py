@@ -391,9 +391,9 @@ class EpisodeRow:
     scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
     failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
     pairs: tuple[PairRow, ...] = field(default=(), metadata=NO_COLUMN)
-    calls_made: int | None = field(default=None, metadata=NO_COLUMN)
-    fingerprint: str | None = field(default=None, metadata=NO_COLUMN)
-    left_record: int | None = field(default=None, metadata=NO_COLUMN)
+    calls_made: int | None = None
+    fingerprint: str | None = None
+    left_record: int | None = None
     streams: int = field(default=1, metadata=NO_COLUMN)
 
     @property

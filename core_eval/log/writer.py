@@ -31,6 +31,7 @@ from core_eval.log.rows import (
     Turn,
     Verdict,
 )
+from core_eval.log.schema import OF_ITS_STEPS
 from core_eval.log.score_rows import add_scoring
 from devices.device import Truth
 from devices.outcome import Outcome
@@ -262,3 +263,4 @@ class EpisodeLog:
                 error=None if error is None else plain_text(error),
                 stop=None if stop is None else str(stop),
             )
+            self._log.connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (self.id,))
