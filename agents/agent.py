@@ -10,15 +10,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 from agents.deadline import Cancellation
-from agents.endings import DeclineReason
 from core_eval.path import TaskAutomaton
+from core_eval.path.endings import Answer, DeclineReason
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.tool import Tool
 
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context", "idle"]
-Answer = Literal["decline", "nothing"]
-"""How a task without a call is solved: by declining it, or by saying `done` without a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agents.agent import Answer
-from agents.endings import DeclineReason
 from configs.cautions import Caution
 from configs.errors import ConfigError
+from core_eval.path.endings import Answer, DeclineReason
 
 
 class TaskLimits(BaseModel):

@@ -8,8 +8,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.agent import Answer
-from agents.endings import DeclineReason
 from configs.cautions import Caution
 from configs.core_aliases import CoreEntry
 from configs.core_file import is_core_text, load_core_file
@@ -22,6 +20,7 @@ from configs.task_places import UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
 from core_eval.path import AutomatonError, CoreTask, Symbol, TaskAutomaton, compile_plan, plan_symbols
+from core_eval.path.endings import Answer, AskedEnding, DeclineReason
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, has_tools
 from devices.inferred_device import device_from_alphabet
@@ -77,6 +76,11 @@ class Task:
     def on_hardware(self, tools: frozenset[str] | None) -> Task:
         """The same task with the tools that the hardware has; None: with all of them."""
         return self if tools is None else replace(self, device=self.device.fitted(tools))
+
+    @property
+    def ending(self) -> AskedEnding:
+        """How it is to be ended."""
+        return AskedEnding(self.answer, self.decline)
 
     def idle_writes(self, seed: int = 0) -> IdleWrites | None:
         """Return what tells which writes change nothing in its world; None without a world.
@@ -160,12 +164,14 @@ class TaskAutomata:
     Attributes:
         automata: by the task's id.
         malformed: what is wrong with the others, one line for each fault.
-        answers: how those are solved that ask for no call, by id.
+        endings: how those are to be ended that a file of ours holds, by id.
+        idle: what tells which writes change nothing, by id, where a world is known.
     """
 
     automata: Mapping[str, TaskAutomaton]
     malformed: Mapping[str, tuple[str, ...]]
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    endings: Mapping[str, AskedEnding] = field(default_factory=dict)
+    idle: Mapping[str, IdleWrites] = field(default_factory=dict)
 
 
 def load_automata(path: Path) -> TaskAutomata:
@@ -183,7 +189,8 @@ def load_automata(path: Path) -> TaskAutomata:
         found = TaskAutomata(
             {task.id: task.automaton for task in tasks.tasks},
             tasks.malformed,
-            {task.id: task.answer for task in tasks.tasks if task.answer is not None},
+            {task.id: task.ending for task in tasks.tasks},
+            {task.id: idle for task in tasks.tasks if (idle := task.idle_writes()) is not None},
         )
     if not found.automata:
         reasons = [fault for faults in found.malformed.values() for fault in faults]

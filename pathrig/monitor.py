@@ -42,9 +42,11 @@ class Monitor:
         reading: Literal[1, 2] | None = None,
     ) -> None:
         known = load_task(task) if isinstance(task, str) else task
-        automaton = known if isinstance(known, TaskAutomaton) else known.automaton
+        automaton, idle = (
+            (known, None) if isinstance(known, TaskAutomaton) else (known.automaton, known.idle_writes())
+        )
         self._scorer = OnlineScorer(
-            automaton, beta=beta, lam=lam, faults_are_harm=faults_are_harm, reading=reading
+            automaton, beta=beta, lam=lam, faults_are_harm=faults_are_harm, reading=reading, idle=idle
         )
 
     @property

@@ -8,8 +8,8 @@ from __future__ import annotations
 from agents.agent import EpisodeContext, StopAction
 from agents.baselines.fixed_actions import FixedActions
 from agents.baselines.oracle import OracleAgent
-from agents.endings import REASONS, reason_of
 from agents.errors import AgentSpecError
+from core_eval.path.endings import REASONS, reason_of
 
 
 class MuteAgent(FixedActions):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.endings import decline_schema
 from core_eval.path.calls import CallStatus
+from core_eval.path.endings import decline_schema
 from devices.outcome import Outcome
 from devices.tool import Tool
 

@@ -135,7 +135,8 @@ def _score_traces(
             read_traces(lines, file=str(traces)),
             known.automata,
             malformed=known.malformed,
-            answers=known.answers,
+            endings=known.endings,
+            idle=known.idle,
             **parameters,
         )
         if as_json:

@@ -71,10 +71,11 @@ class EpisodeFailed(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """Status and reason with which an episode ends."""
+    """Status and reason with which an episode ends, and what the agent said to it."""
 
     status: EpisodeStatus
     reason: str
+    said: str = ""
 
 
 class Episode:
@@ -148,7 +149,7 @@ class Episode:
             stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
-            episode.end(ending.status, ending.reason, error, stop)
+            episode.end(ending.status, ending.reason, error, stop, ending.said)
         return episode.id
 
     def _stop_now(self) -> None:
@@ -249,7 +250,8 @@ class Episode:
         if self._stop_button.pressed:
             return Ending("stopped", "person")
         if isinstance(action, StopAction):
-            return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
+            status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
+            return Ending(status, action.reason, action.said)
         if self._k >= limit:
             return Ending("stopped", "max_steps")
         return None if self._deadline.left > 0 else Ending("stopped", "max_time")

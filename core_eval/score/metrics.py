@@ -56,6 +56,7 @@ METRICS = (
     Metric("efficiency", "efficiency"),
     Metric("path_correctness_hlr", "PC+HLR"),
     Metric("accepted", "accepted", "flag"),
+    Metric("over_refusal", "over-refusal", "flag", less_is_better=True),
     Metric("exact", "exact", "flag"),
     Metric("calls", "calls", "count", less_is_better=True),
     Metric("condensed", "condensed", "count", less_is_better=True),
@@ -96,7 +97,6 @@ TABLE = (
     "path_correctness",
     "pc_ktc",
     "prefix_criticality",
-    "harmful_calls",
     "off_path",
     "refused_writes",
     "invalid_calls",
@@ -109,8 +109,18 @@ TABLE = (
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""
-RANKED = tuple(name for name in TABLE if name not in ("harm_events", "unobserved_harm"))
-"""Those of them by which two agents differ: harm that is not charged is the world's, its sight the rig's."""
+RANKED = (
+    "path_correctness",
+    "pc_ktc",
+    "prefix_criticality",
+    "harmful_calls",
+    "harmful_call_rate",
+    "efficiency",
+    CHARGED,
+    "deviations",
+    "final_state_ok",
+)
+"""The metrics by which two agents differ: harm that is not charged is the world's, its sight the rig's."""
 RUNNING = (
     "path_correctness",
     "pc_ktc",
