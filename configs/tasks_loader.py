@@ -43,6 +43,7 @@ class Task:
         answer: how it is done where it asks for no call; None where it asks for calls.
         decline: why it is to be declined; None where its file does not say.
         found_by: the reads whose answers tell that reason, as symbols.
+        mentions: what its words mention besides, such as a threshold.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
         cautions: what must hold before a risky call, or be restored after it.
@@ -63,6 +64,7 @@ class Task:
     cautions: tuple[Caution, ...] = ()
     decline: DeclineReason | None = None
     found_by: tuple[Symbol, ...] = ()
+    mentions: tuple[float | str, ...] = ()
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -365,6 +367,7 @@ class _YamlTask:
             tuple(entry.cautions),
             entry.reason,
             found_by,
+            tuple(entry.mentions),
         )
 
     def _automaton(
