@@ -10,14 +10,16 @@ from typing import Any
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.text.values import alike
+from devices.tool import Effect
 from sims.simulator import Simulator
 
 
 class IdleWrites:
     """Whether a call changes nothing, after the calls that were executed so far.
 
-    Such a call is a self-loop (CORE, section 2: reads or state-preserving writes). The simulator is made when
-    it is first asked, and follows the executed calls.
+    Such a call is a self-loop (CORE, section 2: reads or state-preserving writes). A motion never is: where
+    a machine stands is not certain. The simulator is made when it is first asked, and follows the executed
+    calls.
 
     Args:
         make: makes a simulator of the task's world.
@@ -37,7 +39,8 @@ class IdleWrites:
     def __call__(self, executed: Sequence[Call], call: Call) -> bool:
         """Return whether the call, made now, would be executed and change nothing; nor do harm."""
         simulator = self._simulator
-        if not self._follow(executed):
+        tool = simulator.device_type.by_name.get(call.name)
+        if tool is None or tool.effect is Effect.MOTION or not self._follow(executed):
             return False
         here, before, events = simulator.snapshot(), simulator.state_dict(), len(simulator.events)
         outcome = simulator.execute(call.name, call.arguments, Event())

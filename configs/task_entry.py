@@ -25,6 +25,15 @@ Difficulty = Literal["read-dominant", "preconditions", "safety interlock"]
 """What a task is hard by: reading, the order that preconditions ask for, or interlocks of safety."""
 
 
+class LeftOut(BaseModel):
+    """A harmless way to the goal that the plan leaves out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    calls: list[str] = Field(min_length=1, description="the tools of its writes, in any order")
+    why: str = Field(min_length=1, description="why the task does not mean it")
+
+
 class TaskEntry(BaseModel):
     """One entry of a task file's `tasks` list."""
 
@@ -70,6 +79,9 @@ class TaskEntry(BaseModel):
     )
     cautions: list[Caution] = Field(
         default=[], description="what must hold before a risky call, or be restored after it"
+    )
+    left_out: list[LeftOut] = Field(
+        default=[], description="harmless ways to the goal that the plan leaves out, and why"
     )
     mentions: list[float | str] = Field(
         default=[], description="numbers and names in the prompt that plan, goal and world do not have"

@@ -15,7 +15,7 @@ from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
-from configs.task_entry import Difficulty, TaskEntry, TaskLimits
+from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
 from configs.task_places import UnknownPlaceError, expand_places, places
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
@@ -44,6 +44,7 @@ class Task:
         decline: why it is to be declined; None where its file does not say.
         found_by: the reads whose answers tell that reason, as symbols.
         mentions: what its words mention besides, such as a threshold.
+        left_out: the harmless ways to the goal that its plan leaves out.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
         cautions: what must hold before a risky call, or be restored after it.
@@ -65,6 +66,7 @@ class Task:
     decline: DeclineReason | None = None
     found_by: tuple[Symbol, ...] = ()
     mentions: tuple[float | str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -368,6 +370,7 @@ class _YamlTask:
             entry.reason,
             found_by,
             tuple(entry.mentions),
+            tuple(entry.left_out),
         )
 
     def _automaton(

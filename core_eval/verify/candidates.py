@@ -58,7 +58,11 @@ def fitting(annotation: Any, values: Sequence[Any]) -> list[Any]:
     if annotation is bool:
         return [False, True]
     kinds: tuple[type, ...] = {str: (str,), int: (int,), float: (int, float)}.get(annotation, (list,))
-    fit = {json.dumps(value): value for value in values if isinstance(value, kinds) and not isinstance(value, bool)}
+    fit = {
+        json.dumps(value): value
+        for value in values
+        if isinstance(value, kinds) and not isinstance(value, bool)
+    }
     return list(fit.values())
 
 

@@ -15,6 +15,7 @@ from core_eval.path.calls import CallStatus
 from core_eval.verify.candidates import candidate_writes
 from core_eval.verify.task import example_calls
 from sims.simulator import Simulator, Snapshot
+from sims.software.world import SoftwareWorld
 
 MOST_CALLS = 4_000
 """Maximum number of calls that are tried for a task."""
@@ -50,6 +51,30 @@ class _Place:
     way: tuple[Call, ...]
 
 
+def check_complete(
+    task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int
+) -> tuple[list[str], list[str]]:
+    """Return a fault for each harmless way that the automaton does not accept, and what the search proves.
+
+    Ways that the task file leaves out for a reason are none. Of worlds with physics nothing is searched.
+    """
+    if task.answer is not None or not isinstance(simulator, SoftwareWorld):
+        return [], []
+    excused = [sorted(way.calls) for way in task.left_out]
+    found = search(task, paths, simulator, seed)
+    faults = [
+        f"too narrow: {' '.join(map(_written, way))} ends as a golden path does, and does no harm: allow it, "
+        "or say why in `left_out`"
+        for way in found.left_out
+        if sorted(call.name for call in way) not in excused
+    ]
+    return faults, [] if faults else [f"every harmless way is accepted: {found.line}"]
+
+
+def _written(call: Call) -> str:
+    return f"{call.name}({', '.join(map(str, call.arguments.values()))})"
+
+
 def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int) -> Search:
     """Try every order of candidate writes, breadth first, over pairs of world state and automaton state.
 
@@ -63,11 +88,14 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
     """
     automaton, reads = task.automaton, task.device.reads
     ends = {end for path in paths if (end := _end(task, path, simulator, seed)) is not None}
-    longest = max((sum(automaton.symbols[name].tool not in reads for name in path) for path in paths), default=0)
+    longest = max(
+        (sum(automaton.symbols[name].tool not in reads for name in path) for path in paths), default=0
+    )
     simulator.init(task.init, seed)
     calls = candidate_writes(task, simulator.state_dict())
     todo = deque([_Place(simulator.snapshot(), automaton.start, ())])
-    seen = {(_text(simulator), automaton.start)}
+    seen: set[tuple[str, str | None]] = {(_text(simulator), automaton.start)}
+    accepted: list[tuple[Call, ...]] = []
     left_out: list[tuple[Call, ...]] = []
     tried = 0
     while todo and tried < MOST_CALLS:
@@ -75,6 +103,7 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
         if len(place.way) == longest + EXTRA:
             continue
         simulator.restore(place.snapshot)
+        here = _text(simulator)
         changed = False
         for call in calls:
             if changed:
@@ -82,17 +111,19 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
             tried += 1
             outcome = simulator.execute(call.name, call.arguments, Event())
             changed = outcome.status is CallStatus.OK
-            if not changed or simulator.events:
+            text = _text(simulator)
+            if not changed or simulator.events or text == here:
                 continue
             for state in _after(task, place.state, call):
                 way = (*place.way, call)
-                text = _text(simulator)
+                if text in ends and state is not None:
+                    accepted.append(way)
                 if text in ends and state is None:
                     left_out.append(way)
                 elif (text, state) not in seen:
                     seen.add((text, state))
                     todo.append(_Place(simulator.snapshot(), state, way))
-    return Search(_shortest(left_out), tried, not todo)
+    return Search(_without_detours(left_out, accepted), tried, not todo)
 
 
 def _after(task: Task, state: str | None, call: Call) -> Iterator[str | None]:
@@ -121,11 +152,13 @@ def _end(task: Task, path: Sequence[str], simulator: Simulator[Any], seed: int) 
     return _text(simulator)
 
 
-def _shortest(ways: Sequence[tuple[Call, ...]]) -> tuple[tuple[Call, ...], ...]:
-    """Return ways of which no other one is a part: whoever makes superfluous calls makes them there too."""
+def _without_detours(
+    ways: Sequence[tuple[Call, ...]], accepted: Sequence[tuple[Call, ...]]
+) -> tuple[tuple[Call, ...], ...]:
+    """Return the ways of which no shorter or accepted one is a part: the others have needless calls."""
     kept: list[tuple[Call, ...]] = []
     for way in sorted(ways, key=len):
-        if not any(_is_part(short, way) for short in kept):
+        if not any(_is_part(short, way) for short in (*accepted, *kept)):
             kept.append(way)
     return tuple(kept)
 

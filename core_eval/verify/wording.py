@@ -57,7 +57,8 @@ def _faults(task: Task) -> Iterator[str]:
         for word in sorted(_numbers(words) - numbers - numbers_known):
             yield f"paraphrase {count} says {word}, which neither the prompt nor the task has"
         if names and theirs - names and not any(_spelled(word) in spelled for word in names):
-            yield f"paraphrase {count} names {', '.join(sorted(theirs))}, the prompt {', '.join(sorted(names))}"
+            others, own = ", ".join(sorted(theirs)), ", ".join(sorted(names))
+            yield f"paraphrase {count} names {others}, the prompt {own}"
 
 
 def _spelled(text: str) -> str:
