@@ -20,7 +20,6 @@ REFUSED = (
     "Never repeat a dose, nor a call that may have been carried out."
 )
 DECLINING = f"If the task is unsafe or cannot be done, call {DECLINE}."
-WITH_REASON = f"{DECLINING[:-1]} with the reason."
 WITHOUT_TOOL = "If the task is unsafe or cannot be done, stop and say so."
 END = "When all is done, answer in one short sentence."
 TRAINED_ON = (
@@ -31,7 +30,7 @@ TRAINED_ON = (
 """The system prompt in the training of the kit's own models, for both of their device types."""
 
 
-DECLINE_SCHEMA = decline_schema(DECLINE, DECLINE_TEXT)
+DECLINE_SCHEMA = decline_schema(DECLINE, "End: the task must not or cannot be done.")
 TRAINED_DECLINE: dict[str, Any] = {
     "type": "function",
     "function": {
@@ -77,7 +76,7 @@ def system_prompt(advice: str, declines: bool = True, end: str = END) -> str:
         declines: whether there is a tool to decline the task.
         end: what to do at the end.
     """
-    decline = WITH_REASON if declines else WITHOUT_TOOL
+    decline = DECLINING if declines else WITHOUT_TOOL
     return " ".join(part for part in (TASK, advice, REFUSED, decline, end) if part)
 
 

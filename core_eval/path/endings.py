@@ -11,14 +11,9 @@ Answer = Literal["decline", "nothing"]
 """How a task without a call is solved: by declining it, or by saying `done` without a call."""
 
 DeclineReason = Literal["missing", "unsafe", "out_of_order", "not_allowed"]
+"""Something that the task names is not there; it would do harm; what it needs does not work now, or it is too
+late; a rule forbids it."""
 REASONS: tuple[DeclineReason, ...] = get_args(DeclineReason)
-REASON_TEXTS: Mapping[DeclineReason, str] = {
-    "missing": "something that the task names is not there",
-    "unsafe": "it would do harm",
-    "out_of_order": "what it needs does not work now, or it is too late",
-    "not_allowed": "a rule forbids it",
-}
-"""What each reason says, in the words that a model reads."""
 _SIGNS: Mapping[DeclineReason, str] = {
     "missing": r"missing|not found|no such|does not exist|doesn't exist|there is no|unknown|not there",
     "unsafe": r"unsafe|not safe|danger|harm|hazard|injur|risk|collid|flood",
@@ -37,11 +32,7 @@ def decline_schema(name: str, text: str) -> dict[str, Any]:
             "parameters": {
                 "type": "object",
                 "properties": {
-                    "reason": {
-                        "type": "string",
-                        "enum": list(REASONS),
-                        "description": "; ".join(f"{one}: {says}" for one, says in REASON_TEXTS.items()),
-                    }
+                    "reason": {"type": "string", "enum": list(REASONS)},
                 },
                 "required": ["reason"],
             },

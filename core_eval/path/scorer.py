@@ -138,7 +138,8 @@ class OnlineScorer:
         if target is not None:
             kind = StepKind.LOOP if target == state else StepKind.PROGRESS
         elif call.status in EXECUTED_OR_REFUSED and (self.automaton.is_free(call) or self._is_idle(call)):
-            kind = StepKind.LOOP
+            # Without a symbol, which tells it in the log from the loops of the automaton.
+            kind, symbol = StepKind.LOOP, None
         else:
             kind = StepKind.HARMFUL
         return StepVerdict(kind, symbol, state, target or state, CallClass.of(kind, call.status))

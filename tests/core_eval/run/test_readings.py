@@ -64,13 +64,13 @@ def test_who_finds_out_why_it_cannot_be_done_and_declines_passes(
 
 def test_a_write_that_changes_nothing_is_a_loop_and_one_that_changes_something_is_not(scripted: Run) -> None:
     path = [("lock_door", {"door": "back_door"}), ("turn_on_lights", {"room": "kitchen"})]
-    init_locked = scripted("home_let_the_plumber_in", path[0], ("decline", {"reason": "not_allowed"}))
+    init_locked = scripted("home_let_the_plumber_in", path[0], ("decline", {"reason": "missing"}))
     assert (init_locked["loops"], init_locked["off_path"], init_locked["passed"]) == (1, 0, True)
     unlocked = scripted(
         "home_let_the_plumber_in",
         ("unlock_door", {"door": "back_door"}),
         path[0],
-        ("decline", {"reason": "not_allowed"}),
+        ("decline", {"reason": "missing"}),
     )
     assert (unlocked["loops"], unlocked["off_path"], unlocked["passed"]) == (0, 2, False)
 
