@@ -30,7 +30,7 @@ TRAINED_ON = (
 """The system prompt in the training of the kit's own models, for both of their device types."""
 
 
-DECLINE_SCHEMA = decline_schema(DECLINE, "End: the task must not or cannot be done.")
+DECLINE_SCHEMA = decline_schema(DECLINE, "End the episode: it cannot be done.")
 TRAINED_DECLINE: dict[str, Any] = {
     "type": "function",
     "function": {
