@@ -23,6 +23,7 @@ from core_eval.log.rows import (
     MachineCost,
     PairRow,
     PromptRow,
+    QuestionRow,
     RigStatusRow,
     RunRow,
     SampleRow,
@@ -138,13 +139,23 @@ class LogReader:
         )
         return [row_of(RunRow, row) for row in self._rows("run", sql)]
 
+    def changes(self) -> int:
+        """Return a number that changes whenever another connection has written to the log."""
+        (number,) = self.connection.execute("PRAGMA data_version").fetchone()
+        return int(number)
+
     def episodes(
-        self, run_id: int | None = None, on_damage: Callable[[int, str], None] | None = None
+        self,
+        run_id: int | None = None,
+        on_damage: Callable[[int, str], None] | None = None,
+        *,
+        ids: Collection[int] | None = None,
     ) -> list[EpisodeRow]:
         """Return the episodes of a run, or of all runs, in the order in which they began.
 
         Args:
             run_id: of the run; None: all runs.
+            ids: only these; None: all.
             on_damage: called with an episode that cannot be read, which is left out, and why; None: that is
                 raised.
 
@@ -152,22 +163,25 @@ class LogReader:
             LogError: the log cannot be read.
         """
         try:
-            return self._episodes("? IS NULL OR run_id = ?", run_id, run_id)
+            where = "" if ids is None else f" AND id IN ({', '.join(map(str, ids))})"
+            return self._episodes(f"(? IS NULL OR run_id = ?){where}", run_id, run_id)
         except LogError:
             if on_damage is None:
                 raise
         rows = []
         for episode_id in self.episode_ids(run_id):
+            if ids is not None and episode_id not in ids:
+                continue
             try:
                 rows.append(self.episode(episode_id))
             except LogError as error:
                 on_damage(episode_id, str(error))
         return rows
 
-    def episode_ids(self, run_id: int | None = None) -> list[int]:
+    def episode_ids(self, run_id: int | None = None, after: int = 0) -> list[int]:
         """Return the ids of the episodes of a run, or of all runs, in the order in which they began."""
-        sql = "SELECT id FROM episode WHERE ? IS NULL OR run_id = ? ORDER BY id"
-        return [row["id"] for row in self._rows("episode", sql, run_id, run_id)]
+        sql = "SELECT id FROM episode WHERE id > ? AND (? IS NULL OR run_id = ?) ORDER BY id"
+        return [row["id"] for row in self._rows("episode", sql, after, run_id, run_id)]
 
     def episode(self, episode_id: int) -> EpisodeRow:
         """Return one episode with its task's definition and its scores.
@@ -277,15 +291,17 @@ class LogReader:
         return [(row["k"], row["remark"]) for row in self._rows("rig_status", sql, episode_id)]
 
     def rig_statuses(self, episode_id: int, after: int = 0) -> list[RigStatusRow]:
-        """Return what was said of the rig, in the order in which it came, without the first `after`.
+        """Return what was said of the rig, in the order in which it came; after the row `after` only.
 
         Remarks are none of it.
         """
-        sql = (
-            "SELECT id, t, source, state, detail FROM rig_status"
-            " WHERE episode_id = ? AND state != 'remark' ORDER BY id LIMIT -1 OFFSET ?"
-        )
+        sql = "SELECT * FROM rig_status WHERE episode_id = ? AND id > ? AND state != 'remark' ORDER BY id"
         return [row_of(RigStatusRow, row) for row in self._rows("rig_status", sql, episode_id, after)]
+
+    def questions(self, episode_id: int, after: int = 0) -> list[QuestionRow]:
+        """Return what a person was asked, in order; after the row `after` only."""
+        sql = "SELECT * FROM question WHERE episode_id = ? AND id > ? ORDER BY id"
+        return [row_of(QuestionRow, row) for row in self._rows("question", sql, episode_id, after)]
 
     def samples(self, episode_id: int, after: int = 0) -> list[SampleRow]:
         """Return the coarse telemetry, in order of device time, without the first `after` that came."""

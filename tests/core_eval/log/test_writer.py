@@ -73,7 +73,7 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         log.write_scores(
             episode.id,
             {"path_correctness": 0.1 + 0.2, "efficiency": None},
-            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, step)],
+            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, step.id)],
         )
         episode.end("completed", "done")
         log.end_run(run)
@@ -131,7 +131,7 @@ def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         turn = dict(log.connection.execute("SELECT * FROM turn").fetchone())
     assert row.pop("t_intent") <= before <= row.pop("t_result")
     assert row == {
-        "id": step, "episode_id": episode.id, "k": 3, "tool": "water_plant", "arguments": '{"liters":0.1}',
+        "id": step.id, "episode_id": episode.id, "k": 3, "tool": "water_plant", "arguments": '{"liters":0.1}',
         "call_id": "id-3", "guard_action": "block", "guard_reason": "not there",
         "status": "rejected", "kind": "harmful", "symbol": "water", "state_before": "q1", "state_after": "q2",
         "result": '{"liters":0.0}', "error_code": "too_far", "error_message": "Drive there first.",
