@@ -59,11 +59,10 @@ PAIRS_SQL = (
     " JOIN step AS earlier ON earlier.id = earlier_step_id JOIN step AS later ON later.id = later_step_id"
     " WHERE pair.episode_id IN {chosen} ORDER BY later.k"
 )
-# What an episode's row has once it ended.
-UNENDED_SQL = (
-    f"SELECT episode.id AS episode_id, {ENDED_SQL} AS last_word,"
-    f" {CALLS_MADE} AS calls_made, {LEFT_RECORD_AT} AS left_record"
-    " FROM episode WHERE episode.id IN {chosen} AND status = 'running'"
+# What `mark_aborted` will write of an episode whose process died.
+DEAD_SQL = (
+    f"SELECT id AS episode_id, {ENDED_SQL} AS ended, {CALLS_MADE} AS calls_made,"
+    f" {LEFT_RECORD_AT} AS left_record FROM episode WHERE id IN ({{ids}})"
 )
 TRUTH_SQL = (
     "SELECT truth_row.id, call_id, t, whole_id AS truth_whole_id, state, change, bytes, events FROM truth_row"
@@ -241,10 +240,10 @@ class LogReader:
         scores = of_each("score", SCORES_SQL)
         scorings = of_each("scoring", SCORINGS_SQL)
         failures, pairs = of_each("failure", FAILURES_SQL), of_each("compensating_pair", PAIRS_SQL)
-        unended = of_each("episode", UNENDED_SQL)
+        self._mark_dead([row for row in rows if row["status"] == "running"])
         return [
             self._episode(
-                row | unended.get(row["id"], [{}])[0],
+                row,
                 scores={sys.intern(one["metric"]): one["value"] for one in scores.get(row["id"], ())},
                 scorings=tuple(row_of(ScoringRow, one) for one in scorings.get(row["id"], ())),
                 failures=tuple(row_of(FailureRow, one) for one in failures.get(row["id"], ())),
@@ -256,11 +255,19 @@ class LogReader:
             for row in rows
         ]
 
+    def _mark_dead(self, running: list[dict[str, Any]]) -> None:
+        """Change the rows of running episodes whose process died, as `mark_aborted` will in the log."""
+        dead = {
+            row["id"]: row
+            for row in running
+            if not ProcessIdentity(row["pid"], row["process_start"], row["boot_id"]).alive()
+        }
+        if dead:
+            sql = DEAD_SQL.format(ids=", ".join(map(str, dead)))
+            for end in self._rows("episode", sql):
+                dead[end["episode_id"]] |= end | {"status": "aborted", "error": ABORTED}
+
     def _episode(self, row: dict[str, Any], **others: Any) -> EpisodeRow:
-        process = ProcessIdentity(row["pid"], row["process_start"], row["boot_id"])
-        if row["status"] == "running" and not process.alive():
-            # As `mark_aborted` will set it when the log is opened for writing again.
-            row |= {"status": "aborted", "error": ABORTED, "ended": row["last_word"]}
         return row_of(
             EpisodeRow,
             row,

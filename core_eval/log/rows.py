@@ -378,7 +378,7 @@ class EpisodeRow:
         stop: the result of stopping its rig at its end: `confirmed`, `sent` or `not sent`; None before that.
         scores: metric to value, each of the latest scoring that has the metric.
         scorings: all, oldest first.
-        calls_made: the steps with a readable call, whatever its result; None: not known.
+        calls_made: the steps with a readable call, whatever its result; None: it runs.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.

@@ -22,6 +22,7 @@ CALLS = [
     ("lock_safety_mode", {}),
     ("unlock_safety_mode", {}),
 ]
+WET = '{"plants": {"plant_B": {"moisture": 0.26}}}'
 COMMANDS = (
     ["show"],
     ["show", "--episode", "1", "--json"],
@@ -49,7 +50,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = folder / "calls.jsonl"
     script.write_text("".join(json.dumps({"name": n, "arguments": a}) + "\n" for n, a in CALLS))
     wet = folder / "wet.json"
-    wet.write_text('{"plants": {"plant_B": {"moisture": 0.26}}}')
+    wet.write_text(WET)
     path = folder / "log.db"
     task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", f"scripted:{script}"]
     assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
@@ -221,7 +222,9 @@ def test_a_damaged_episode_is_named_and_the_others_are_shown(
     path, table = tmp_path / "three.db", column.partition(".")[0]
     shutil.copyfile(log, path)
     task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle", "--agent", "random"]
-    assert main(["run", *task, "--db", str(path)]) == 0
+    wet = tmp_path / "wet.json"
+    wet.write_text(WET)
+    assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         of = "id" if table == "episode" else "episode_id"
