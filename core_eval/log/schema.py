@@ -558,6 +558,9 @@ CREATE TABLE question (
 ) STRICT;
 CREATE INDEX question_episode ON question(episode_id);
 {OF_ITS_STEPS} WHERE status != 'running';
+ALTER TABLE episode ADD COLUMN said TEXT;                    -- its answer, or why it declined; null: nothing
+ALTER TABLE definition ADD COLUMN decline TEXT               -- why the task is to be declined; null: not told
+    CHECK (decline IN ('missing', 'unsafe', 'out_of_order', 'not_allowed'));
 """
 
 MIGRATIONS: tuple[str, ...] = (
