@@ -90,7 +90,11 @@ def logged(tmp_path: Path, **start: Any) -> Iterator[tuple[RunLog, EpisodeLog]]:
 
 def make(episode: EpisodeLog, k: int, tool: str, status: str = "ok", kind: str = "harmful") -> None:
     step = episode.intent(Intent(k, tool, {}, f"c{k}", "allow", "why"), Turn("go"))
-    episode.result(step, Outcome(status, {}), Verdict(kind, None, "q", "q"))
+    episode.result(
+        step,
+        Outcome(status, {}),
+        Verdict(kind, None, "q", "q", "progress" if kind == "progress" else "off_path"),
+    )
 
 
 class StuckHistory(History):
