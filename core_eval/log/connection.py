@@ -41,7 +41,12 @@ DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class LogError(Exception):
-    """A log that cannot be used; one line that names the file and the remedy."""
+    """A log that cannot be used; one line that names the file and the remedy.
+
+    `episode` is the one that is damaged; None: the whole log is.
+    """
+
+    episode: int | None = None
 
 
 def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite3.Connection:

@@ -292,30 +292,33 @@ class RunRow:
         return config
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """A step with its turn; `t_device` and `duration` are device time, s. Logs of before have no class."""
+    """A step with its turn, before or after its result; `t_device` and `duration` are device time, s.
+
+    Logs of before have no class.
+    """
 
     id: int
     k: int
     tool: str | None
     arguments: Mapping[str, Any] | None
-    status: CallStatus | None
-    kind: StepKind | None
-    symbol: str | None
-    state_before: str | None
-    state_after: str | None
+    status: CallStatus | None = None
+    kind: StepKind | None = None
+    symbol: str | None = None
+    state_before: str | None = None
+    state_after: str | None = None
     t_intent: float
-    t_result: float | None
-    result: Any
-    error_code: str | None
-    error_message: str | None
-    call_id: str | None
-    t_device: float | None
-    duration: float | None
-    guard_action: str | None
-    guard_reason: str | None
-    turn: Turn | None = field(metadata=NO_COLUMN)
+    t_result: float | None = None
+    result: Any = None
+    error_code: str | None = None
+    error_message: str | None = None
+    call_id: str | None = None
+    t_device: float | None = None
+    duration: float | None = None
+    guard_action: str | None = None
+    guard_reason: str | None = None
+    turn: Turn | None = field(default=None, metadata=NO_COLUMN)
     class_: CallClass | None = None
 
 
@@ -340,12 +343,37 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class RigStatusRow:
-    """What `device`, `link` or `host` said of the rig at time `t`, UTC epoch, s."""
+    """What `device`, `link` or `host` said of the rig at time `t`; `id` is None until it is in the log."""
 
     t: float
     source: str
     state: str
     detail: Mapping[str, Any] | None
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A call that a person must approve, refuse or answer with a stop.
+
+    Attributes:
+        id: None until it is in the log.
+        asked, answered: times; `answered`, `answer` and `by` are None while it waits.
+        until: when it is refused without an answer; None: it waits.
+        text, reason: the call, and why a person must say.
+        step_id: of the call; None until it is answered.
+        by: who answered, or `timeout`.
+    """
+
+    id: int | None
+    asked: float
+    until: float | None
+    text: str
+    reason: str
+    step_id: int | None = None
+    answered: float | None = None
+    answer: str | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +385,7 @@ class EpisodeRow:
         stop: the result of stopping its rig at its end: `confirmed`, `sent` or `not sent`; None before that.
         scores: metric to value, each of the latest scoring that has the metric.
         scorings: all, oldest first.
-        calls_made: the steps with a readable call, whatever its result; None: not known.
+        calls_made: the steps with a readable call, whatever its result; None: it runs.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
@@ -15,8 +16,8 @@ from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig, device_of
 from configs.worlds_loader import World, load_world, make_simulator
-from core_eval.log import LEFT_RECORD, EpisodeLog
-from core_eval.log.events import Emit, RigStatus, Sampled, ignore
+from core_eval.log import LEFT_RECORD, EpisodeLog, RigStatusRow
+from core_eval.log.events import Emit, ignore
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.rig.driver_process import driver_spec
@@ -316,8 +317,11 @@ class RigSession:
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Log a status of the rig as seen by the host, and emit it."""
-        self._record(EpisodeLog.rig_status, "host", state, detail)
-        self._emit(RigStatus("host", state))
+        self._said("host", state, detail)
+
+    def _said(self, source: str, state: str, detail: Mapping[str, Any] | None) -> None:
+        self._record(EpisodeLog.rig_status, source, state, detail)
+        self._emit(RigStatusRow(time.time(), source, state, detail))
 
     def _on_sample(self, sample: Sample) -> None:
         self.last_samples[sample.sensor] = sample
@@ -325,7 +329,7 @@ class RigSession:
         if self.discovery is not None:
             self.discovery.sampled(sample)
         self._record(EpisodeLog.sample, sample)
-        self._emit(Sampled(sample))
+        self._emit(sample)
 
     def _on_truth(self, truth: Truth) -> None:
         # Ground truth is logged only, never forwarded to guard or observers.
@@ -333,9 +337,7 @@ class RigSession:
 
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
-        source = self.link.status_source
-        self._record(EpisodeLog.rig_status, source, status.state, detail)
-        self._emit(RigStatus(source, status.state))
+        self._said(self.link.status_source, status.state, detail)
 
     def _on_freeze(self, seconds: float) -> None:
         self.note("frozen", {"seconds": round(seconds, 2)})

@@ -166,8 +166,8 @@ def test_a_reader_only_reads_and_not_for_ever(log: Path, monkeypatch: pytest.Mon
             with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
                 read.connection.execute(statement)
     with closing(sqlite3.connect(log, isolation_level=None)) as connection:
-        # The calls of an episode that has not ended are counted.
-        connection.execute("UPDATE episode SET status = 'running'")
+        # The calls of an episode whose process died are counted.
+        connection.execute("UPDATE episode SET status = 'running', boot_id = 'another boot'")
         rows = "WITH RECURSIVE n(x) AS (SELECT 100 UNION ALL SELECT x + 1 FROM n WHERE x < 2100) INSERT INTO"
         connection.execute(f"{rows} step (episode_id, k, tool, t_intent) SELECT 1, x, 'look', 1.0 FROM n")
     with LogReader(log) as read:
