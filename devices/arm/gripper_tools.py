@@ -15,6 +15,13 @@ Position = Annotated[float, Reads(0.001)]
 """As reported by the arm: m or rad, to three decimals."""
 
 
+class Point(ToolArguments):
+    """A goal on the bench."""
+
+    x: Metres = Field(description="forward, in metres")
+    y: Metres = Field(description="left, in metres")
+
+
 class OneObject(ToolArguments):
     """An object by its name."""
 

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from sims.arm import scene_parts
-from sims.arm.call_time import RETREAT
 from sims.arm.geometry import Array
 from sims.arm.motion import ArmMotion, steps
 from sims.robotic_arm import scene
@@ -25,8 +24,6 @@ SQUEEZE_TIME = 0.2
 """Rise time of the grip force, s."""
 PAUSE = 0.1
 """Pause of a grip or a release after its motion, s."""
-TOUCH_FORCE = 2.0
-"""Force at which a descent that feels for its support ends, N."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,7 @@ def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Arra
 class Motion(ArmMotion[Program]):
     """Runs a program step by step on the physics and its monitor."""
 
+    touch_force = 2.0
     physics: BenchPhysics
     monitor: HarmMonitor
 
@@ -104,9 +102,7 @@ class Motion(ArmMotion[Program]):
 
     # Running.
 
-    def load(self, program: Program, *, feeling: bool = False) -> None:
-        """Start this program; `feeling` ends it when the held object meets its support."""
-        super().load(program, feeling=feeling)
+    def _forget_load(self) -> None:
         self.monitor.outside_force = 0.0
 
     def halt(self) -> None:
@@ -116,22 +112,13 @@ class Motion(ArmMotion[Program]):
         self.physics.stand()
         self.resting = False
 
-    def _trip(self, program: Program) -> None:
-        """End the running program by the protective stop: the arm goes back by `RETREAT` of its way."""
-        row = self._row
-        back = slice(max(0, row - steps(RETREAT)), row)
-        joints, poses = program.joints[back][::-1], program.poses[back][::-1]
-        finger, cap = program.controls[back, -1], np.array(program.cap[back])
-        self._program, self._row = _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap), 0
-        self.tripped, self._feeling = True, False
+    def _meets_something(self) -> bool:
+        return self.monitor.outside_force > self.physics.world.arm.protective_stop
 
-    def _react(self) -> None:
-        program = self._program if self.guarded and not self.tripped else None
-        if program is not None and self.monitor.outside_force > self.physics.world.arm.protective_stop:
-            self._trip(program)
-        if self._feeling and self.monitor.support_force > TOUCH_FORCE:
-            self._feeling = False
-            self.halt()
+    def _back(self, program: Program, rows: slice) -> Program:
+        joints, poses = program.joints[rows][::-1], program.poses[rows][::-1]
+        finger, cap = program.controls[rows, -1], np.array(program.cap[rows])
+        return _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap)
 
     def _lets_go(self) -> bool:
         slips = self.physics.held is not None and self.physics.slips()

@@ -36,8 +36,8 @@ class ArmSimulator(GripperArm[BenchWorld]):
     interlocks = ARM_INTERLOCKS
     interventions = ARM_INTERVENTIONS
     kept = (*GripperArm.kept, "_curtain")
+    motion, handling, pose = Motion, Handling, Pose
     _physics: BenchPhysics
-    _motion: Motion
     _handling: Handling
     _monitor: HarmMonitor
     pose_axes = AXES
@@ -46,36 +46,21 @@ class ArmSimulator(GripperArm[BenchWorld]):
 
     # The base's hooks.
 
-    def begin(self) -> None:
+    def begin_physics(self) -> None:
         """Build the bench anew and let the objects settle."""
         world = self.world
         self._physics = BenchPhysics(world)
         self._curtain = Curtain(world.light_curtain)
         unlocked = not world.safety_locked
         self._monitor = HarmMonitor(self._physics, self.ledger, self._curtain, unlocked=unlocked)
-        self._motion = Motion(self._physics, self._monitor)
-        self._handling = Handling(
-            world, self._physics, self._monitor, self._motion, self.pass_time, self.clock
-        )
-        self.begin_bench()
 
     def left_out(self) -> None:
         """Let motions after this call start elsewhere than in the original."""
         self._handling.elsewhere = True
 
-    @property
-    def shared(self) -> tuple[object, ...]:
-        """The world and the constant part of the bench."""
-        return (self.world, self._physics.bench)
-
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
         return truth.state(self._physics, self._handling, self._monitor, self.clock.now)
-
-    @property
-    def struck(self) -> frozenset[str]:
-        """What arm or load touches now, and should not."""
-        return frozenset(self._monitor.touch)
 
     # Motion.
 
@@ -131,10 +116,6 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """Lock or unlock the safety; the light curtain counts while it is unlocked."""
         super().set_lock(locked=locked)
         self._monitor.unlocked = not locked
-
-    def tip_reading(self) -> Pose:
-        """Return the fingertips' pose as the arm reports it."""
-        return Pose(**rounded(AXES, self._physics.tip()))
 
     def joint_load(self, joint: int) -> float:
         """Return the torque of a joint (from 0), N m."""

@@ -39,8 +39,8 @@ class So101Simulator(GripperArm[So101World]):
     harm_rules = HARM_RULES
     interlocks = SO101_INTERLOCKS
     interventions = SO101_INTERVENTIONS
+    motion, handling, pose = Motion, Handling, Pose
     _physics: So101Physics
-    _motion: Motion
     _handling: Handling
     _monitor: HarmMonitor
     pose_axes = POSE
@@ -64,22 +64,17 @@ class So101Simulator(GripperArm[So101World]):
 
     # The base's hooks.
 
-    def begin(self) -> None:
+    def begin_physics(self) -> None:
         """Build the table anew and let the objects settle."""
         world = self.world
         joints_at(world, "home")
         self._physics = So101Physics(world)
         self._monitor = HarmMonitor(self._physics, self.ledger)
-        self._motion = Motion(self._physics, self._monitor)
-        self._handling = Handling(
-            world, self._physics, self._monitor, self._motion, self.pass_time, self.clock
-        )
-        self.begin_bench()
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """The world and the constant part of the table."""
-        return (self.world, self._physics.bench, self._physics.kinematics)
+        """The world, and the constant parts of table and arm."""
+        return (*super().shared, self._physics.kinematics)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
@@ -94,11 +89,6 @@ class So101Simulator(GripperArm[So101World]):
             "aperture": self._aperture(),
             **self._monitor.state(),
         }
-
-    @property
-    def struck(self) -> frozenset[str]:
-        """What arm or load touches now, and should not."""
-        return frozenset({*self._monitor.touch, *self._monitor.pressed})
 
     # Reads.
 
@@ -147,10 +137,6 @@ class So101Simulator(GripperArm[So101World]):
     def held(self) -> str | None:
         """The object that both jaws press."""
         return self._monitor.held
-
-    def tip_reading(self) -> Pose:
-        """Return the fingertips' pose as the arm reports it."""
-        return Pose(**rounded(POSE, self._physics.tip()))
 
     def joint_load(self, joint: int) -> float:
         """Return the torque of a joint's servo (from 0), N m, without its sign."""
