@@ -23,7 +23,7 @@ from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import GuardMode
-from firmware_bridge.links import Address, LinkType, link_type
+from firmware_bridge.links import LinkType, RigAddress, link_type
 
 
 class RigConfig(BaseModel):
@@ -109,9 +109,9 @@ class RigConfig(BaseModel):
     )
 
     @property
-    def address(self) -> Address:
+    def address(self) -> RigAddress:
         """What opens the link to it."""
-        return Address(**{key.name: getattr(self, key.name) for key in fields(Address)})
+        return RigAddress(**{key.name: getattr(self, key.name) for key in fields(RigAddress)})
 
     @property
     def in_process(self) -> bool:

@@ -8,10 +8,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from configs.worlds_loader import known_world, load_world, make_simulator
 from firmware_bridge.link import Link
-from firmware_bridge.links import Address, LinkType
+from firmware_bridge.links import LinkType, RigAddress
 
 
-def _open(rig: Address) -> Link:
+def _open(rig: RigAddress) -> Link:
     from firmware_bridge.local.link import LocalLink
 
     simulator = make_simulator(load_world(rig.world or urlsplit(rig.url).path))

@@ -5,22 +5,22 @@ from __future__ import annotations
 from urllib.parse import SplitResult
 
 from firmware_bridge.link import Link, LinkError
-from firmware_bridge.links import Address, LinkType
+from firmware_bridge.links import LinkType, RigAddress
 
 
-def _open_mqtt(rig: Address) -> Link:
+def _open_mqtt(rig: RigAddress) -> Link:
     from firmware_bridge.mqtt.link import MqttLink
 
     return MqttLink(rig.url)
 
 
-def _open_serial(rig: Address) -> Link:
+def _open_serial(rig: RigAddress) -> Link:
     from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
     return RigProcessLink(Opener("firmware_bridge.serial.link:SerialLink", {"url": rig.url}))
 
 
-def _open_mcp(rig: Address) -> Link:
+def _open_mcp(rig: RigAddress) -> Link:
     try:
         from firmware_bridge.mcp.link import McpLink
     except ImportError as error:

@@ -12,11 +12,11 @@ from devices.registry import Registry
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.mqtt.address import without_password
 
-__all__ = ["LINK_TYPES", "Address", "Link", "LinkError", "LinkType", "link_type", "open_link"]
+__all__ = ["LINK_TYPES", "Link", "LinkError", "LinkType", "RigAddress", "link_type", "open_link"]
 
 
 @dataclass(frozen=True)
-class Address:
+class RigAddress:
     """What a link may need of a rig's file.
 
     Attributes:
@@ -59,7 +59,7 @@ class LinkType:
 
     family: str
     example: str
-    open: Callable[[Address], Link]
+    open: Callable[[RigAddress], Link]
     fault: Callable[[SplitResult, bool], str | None] = lambda parts, spawned: None
     spawn: Literal["broker", "pty"] | None = None
     may_publish: Callable[[str, str, bytes], bool | None] | None = None
@@ -78,13 +78,13 @@ def link_type(url: str) -> LinkType | None:
     return LINK_TYPES.get(urlsplit(url).scheme)
 
 
-def open_link(rig: str | Address) -> Link:
+def open_link(rig: str | RigAddress) -> Link:
     """Open the link to a rig, or a URL, of any registered kind.
 
     Raises:
         LinkError: it cannot be opened; one line with the reason and the remedy.
     """
-    address = Address(rig) if isinstance(rig, str) else rig
+    address = RigAddress(rig) if isinstance(rig, str) else rig
     kind, url = link_type(address.url), address.url
     if kind is None:
         examples = ", ".join(dict.fromkeys(known.example for known in LINK_TYPES.values()))

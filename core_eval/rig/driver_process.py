@@ -9,10 +9,10 @@ from configs.device_types import load_device
 from configs.drivers_loader import load_driver
 from devices.drivers.settings import resolve
 from firmware_bridge.link import Link
-from firmware_bridge.links import Address, LinkType
+from firmware_bridge.links import LinkType, RigAddress
 
 
-def driver_spec(config: Address) -> dict[str, Any]:
+def driver_spec(config: RigAddress) -> dict[str, Any]:
     """Return the arguments of `open_driver` for a rig with a driver, JSON values."""
     return {
         "driver": config.driver,
@@ -43,7 +43,7 @@ def open_driver(
     return open_driver_link(*parameters)
 
 
-def _open(rig: Address) -> Link:
+def _open(rig: RigAddress) -> Link:
     from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
     return RigProcessLink(Opener("core_eval.rig.driver_process:open_driver", driver_spec(rig)))

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult
 
 from core_eval.text.streams import STREAMS
 from firmware_bridge.link import Link
-from firmware_bridge.links import Address, LinkType
+from firmware_bridge.links import LinkType, RigAddress
 
 SCHEME = "snapshot"
 
@@ -17,7 +17,7 @@ def _path(url: str) -> Path:
     return Path(url.removeprefix(f"{SCHEME}:"))
 
 
-def _open(rig: Address) -> Link:
+def _open(rig: RigAddress) -> Link:
     from core_eval.snapshot.file import load_snapshot
     from core_eval.snapshot.served import SnapshotLink
 
