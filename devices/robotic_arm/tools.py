@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from devices.arm.gripper_tools import ADVICE, Metres, Point, Pose, Radians, gripper_tools
+from devices.arm.gripper_tools import ADVICE, Metres, Point, Radians, TipPose, gripper_tools
 from devices.device_type import DeviceType
 
 
@@ -18,6 +18,6 @@ class ToolPose(Point):
 ROBOTIC_ARM = DeviceType(
     "robotic_arm",
     "An arm with a parallel gripper on a bench.",
-    gripper_tools(Pose, ToolPose, ("pose", ToolPose), strength="force"),
+    gripper_tools(TipPose, ToolPose, ("pose", ToolPose), strength="force"),
     advice=ADVICE,
 )

@@ -18,7 +18,7 @@ Load = Annotated[float, Reads(0.1)]
 """As the servo's register tells it: N m, to one decimal."""
 
 
-class ToolPose(Point):
+class So101Goal(Point):
     """Goal of the fingertips. Five joints reach a point with a pitch and a roll."""
 
     z: Metres = Field(description="above the table, in metres")
@@ -35,7 +35,7 @@ class Place(Point):
     )
 
 
-class Pose(ToolResult):
+class So101TipPose(ToolResult):
     """A pose of the fingertips in the base frame."""
 
     x: Position
@@ -66,8 +66,8 @@ SO101_ARM = DeviceType(
     "so101_arm",
     "An SO-101, an arm of five joints with a gripper, on a table.",
     gripper_tools(
-        Pose,
-        ToolPose,
+        So101TipPose,
+        So101Goal,
         ("place", Place),
         strength="torque",
         reads=(

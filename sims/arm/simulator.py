@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from devices.arm.arm_world import ArmWorld
-from devices.arm.gripper_tools import Gripper, NamedPose, Objects, OneObject, Picked, SafetyState
+from devices.arm.gripper_tools import Gripper, Objects, OneObject, Picked, SafetyState, ThingPose
 from devices.tool import NoArguments, ToolArguments, ToolResult
 from sims.arm import scene_parts
 from sims.arm.aid import Aid
@@ -204,12 +204,12 @@ class GripperArm(Simulator[W]):
         """List all names."""
         return Objects(objects=list(self.world.objects), bins=list(self.world.bins))
 
-    def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> NamedPose:
+    def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> ThingPose:
         """Read the pose to pick an object at, or to place into a bin at."""
         name = arguments.object_id
         tray = self.world.bins.get(name)
         pose = self._physics.objects.pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
-        return NamedPose(name=name, **rounded(PLACE, pose))
+        return ThingPose(name=name, **rounded(PLACE, pose))
 
     # Safety.
 

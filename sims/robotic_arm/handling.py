@@ -21,8 +21,8 @@ from sims.arm.motion import steps
 from sims.arm.speed_profile import MotionLimits
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import detour, quantities, scene
-from sims.robotic_arm.harm_monitor import HarmMonitor
-from sims.robotic_arm.motion import Motion
+from sims.robotic_arm.harm_monitor import BenchMonitor
+from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.trajectory import retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
@@ -44,7 +44,7 @@ HOLDING_APERTURE = 0.002
 """A closed gripper that is open wider than this, m, reports that it holds something."""
 
 
-class Handling(ArmHandling[BenchWorld]):
+class BenchHandling(ArmHandling[BenchWorld]):
     """Motions of the arm from start to rest."""
 
     stopped = (
@@ -52,8 +52,8 @@ class Handling(ArmHandling[BenchWorld]):
         "The safety is locked now: call unlock_safety, and move away from it."
     )
     _physics: BenchPhysics
-    _monitor: HarmMonitor
-    _motion: Motion
+    _monitor: BenchMonitor
+    _motion: BenchMotion
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
@@ -81,7 +81,7 @@ class Handling(ArmHandling[BenchWorld]):
         return quantities.command_error(self._physics)
 
     def _rehearse(
-        self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
+        self, call: CallOptions, action: Callable[[BenchHandling], None], target: str | None, closing: bool
     ) -> float:
         """Return the natural duration of a motion, s, from a rehearsal on a copy of everything."""
         count = 0

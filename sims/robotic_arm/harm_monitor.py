@@ -35,7 +35,7 @@ class Curtain:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class BenchTouch:
     """Meaning of contacts: what is touched, and whether a finger presses it, it is hit, or stood upon."""
 
     thing: str
@@ -45,7 +45,7 @@ class Touch:
     rows: list[int]
 
 
-class HarmMonitor(ContactMonitor[Touch]):
+class BenchMonitor(ContactMonitor[BenchTouch]):
     """The bench's harm: contacts, torques, loads on objects, the light curtain and zones."""
 
     physics: BenchPhysics
@@ -130,9 +130,9 @@ class HarmMonitor(ContactMonitor[Touch]):
         if excess > 0.0:
             hits[floor] = hits.get(floor, 0.0) + excess
 
-    def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
+    def _meaning(self, pairs: list[list[int]]) -> tuple[BenchTouch, ...]:
         """Return the meanings of the contacts of the machine and of the held object."""
-        found: dict[tuple[str, str], Touch] = {}
+        found: dict[tuple[str, str], BenchTouch] = {}
         for row, (a, b) in enumerate(pairs):
             one, other = self._named(a), self._named(b)
             if self._is_machine(one) or (one[0] == self.physics.held and not self._is_machine(other)):
@@ -143,7 +143,7 @@ class HarmMonitor(ContactMonitor[Touch]):
             if (thing, toucher) not in found:
                 finger = toucher if other_kind == FINGER and kind == THING else None
                 hit, floor = (None, thing) if kind == FLOOR and other_kind == THING else (thing, None)
-                found[thing, toucher] = Touch(thing, finger, hit, floor, [])
+                found[thing, toucher] = BenchTouch(thing, finger, hit, floor, [])
             found[thing, toucher].rows.append(row)
         return tuple(found.values())
 

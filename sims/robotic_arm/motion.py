@@ -12,7 +12,7 @@ from sims.arm.geometry import Array
 from sims.arm.motion import ArmMotion, steps
 from sims.robotic_arm import scene
 from sims.robotic_arm.collision_mask import CollisionMask
-from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.kinematics import joint_angles
 from sims.robotic_arm.physics import BenchPhysics
 
@@ -27,7 +27,7 @@ PAUSE = 0.1
 
 
 @dataclass(frozen=True)
-class Program:
+class BenchProgram:
     """Commands for the next steps: `controls` (n, 8) are targets of the servos, rad, and of the fingers, m;
     `cap` (n,) is the fingers' force in N; `joints` and `poses` are what the servos are to reach.
     """
@@ -41,18 +41,18 @@ class Program:
         return len(self.cap)
 
 
-def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Array) -> Program:
-    return Program(np.column_stack([servo, finger, finger]), joints, poses, cap.tolist())
+def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Array) -> BenchProgram:
+    return BenchProgram(np.column_stack([servo, finger, finger]), joints, poses, cap.tolist())
 
 
-class Motion(ArmMotion[Program]):
+class BenchMotion(ArmMotion[BenchProgram]):
     """Runs a program step by step on the physics and its monitor."""
 
     touch_force = 2.0
     physics: BenchPhysics
-    monitor: HarmMonitor
+    monitor: BenchMonitor
 
-    def __init__(self, physics: BenchPhysics, monitor: HarmMonitor) -> None:
+    def __init__(self, physics: BenchPhysics, monitor: BenchMonitor) -> None:
         super().__init__(physics, monitor)
         self.mask = CollisionMask(physics)
         self.release_aid: Literal["lower", "beside"] | None = None
@@ -60,7 +60,7 @@ class Motion(ArmMotion[Program]):
 
     # Programs.
 
-    def along(self, poses: Array, finger: float | None = None) -> Program:
+    def along(self, poses: Array, finger: float | None = None) -> BenchProgram:
         """Return a program that follows poses (n, 4) while the fingers move to `finger`."""
         physics, count = self.physics, len(poses)
         joints = joint_angles(poses, physics.joints) if count else np.empty((0, 6))
@@ -72,24 +72,24 @@ class Motion(ArmMotion[Program]):
             fingers, caps = self._ramp(finger, count), np.full(count, scene.OPENING_FORCE)
         return _program(servo, joints, poses, fingers, caps)
 
-    def standing(self, finger: Array, cap: Array) -> Program:
+    def standing(self, finger: Array, cap: Array) -> BenchProgram:
         """Return a program that moves only the fingers."""
         count = len(finger)
         joints = np.repeat(self.physics.joints[None], count, axis=0)
         poses = np.repeat(self.physics.target[None], count, axis=0)
         return _program(joints, joints, poses, finger, cap)
 
-    def opening(self, half: float) -> Program:
+    def opening(self, half: float) -> BenchProgram:
         """Return a program that moves both fingers to `half` the aperture and pauses."""
         count = steps(abs(half - self.physics.aperture / 2) / FINGER_SPEED + PAUSE)
         return self.standing(self._ramp(half, count), np.full(count, scene.OPENING_FORCE))
 
-    def approaching(self, half: float) -> Program:
+    def approaching(self, half: float) -> BenchProgram:
         """Return a program that closes both fingers gently to `half` the aperture or until they stop."""
         count = steps(max(self.physics.aperture / 2 - half, 0.0) / FINGER_SPEED + PAUSE)
         return self.standing(self._ramp(half, count), np.full(count, APPROACH_FORCE))
 
-    def squeezing(self, force: float) -> Program:
+    def squeezing(self, force: float) -> BenchProgram:
         """Return a program that raises the force to `force`, N, and pauses; the target lies beyond closed."""
         rise = np.linspace(min(APPROACH_FORCE, force), force, steps(SQUEEZE_TIME))
         cap = np.concatenate([rise, np.full(steps(PAUSE), force)])
@@ -115,7 +115,7 @@ class Motion(ArmMotion[Program]):
     def _meets_something(self) -> bool:
         return self.monitor.outside_force > self.physics.world.arm.protective_stop
 
-    def _back(self, program: Program, rows: slice) -> Program:
+    def _back(self, program: BenchProgram, rows: slice) -> BenchProgram:
         joints, poses = program.joints[rows][::-1], program.poses[rows][::-1]
         finger, cap = program.controls[rows, -1], np.array(program.cap[rows])
         return _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap)
@@ -144,7 +144,7 @@ class Motion(ArmMotion[Program]):
             self.mask.lower(name)
             self.monitor.released(name)
 
-    def _command(self, program: Program, row: int) -> None:
+    def _command(self, program: BenchProgram, row: int) -> None:
         self.physics.control(program.controls[row], program.cap[row])
 
     def _catch_up(self) -> None:

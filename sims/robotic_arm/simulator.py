@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from devices.arm.gripper_tools import OneObject, Picked, Placed, Pose
+from devices.arm.gripper_tools import OneObject, Picked, Placed, TipPose
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
 from devices.robotic_arm.safeguards import AXES as JOINTS
@@ -16,10 +16,10 @@ from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
 from sims.arm.simulator import GripperArm, rounded
 from sims.robotic_arm import quantities, sensors, truth
-from sims.robotic_arm.handling import Handling
-from sims.robotic_arm.harm_monitor import Curtain, HarmMonitor
+from sims.robotic_arm.handling import BenchHandling
+from sims.robotic_arm.harm_monitor import BenchMonitor, Curtain
 from sims.robotic_arm.interventions import ARM_INTERVENTIONS
-from sims.robotic_arm.motion import Motion
+from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
 from sims.simulator import CallOptions
 
@@ -36,10 +36,10 @@ class ArmSimulator(GripperArm[BenchWorld]):
     interlocks = ARM_INTERLOCKS
     interventions = ARM_INTERVENTIONS
     kept = (*GripperArm.kept, "_curtain")
-    motion, handling, pose = Motion, Handling, Pose
+    motion, handling, pose = BenchMotion, BenchHandling, TipPose
     _physics: BenchPhysics
-    _handling: Handling
-    _monitor: HarmMonitor
+    _handling: BenchHandling
+    _monitor: BenchMonitor
     pose_axes = AXES
     joint_sensor = "joint_current"
     joints = tuple(str(number) for number in range(1, len(JOINTS) + 1))
@@ -52,7 +52,7 @@ class ArmSimulator(GripperArm[BenchWorld]):
         self._physics = BenchPhysics(world)
         self._curtain = Curtain(world.light_curtain)
         unlocked = not world.safety_locked
-        self._monitor = HarmMonitor(self._physics, self.ledger, self._curtain, unlocked=unlocked)
+        self._monitor = BenchMonitor(self._physics, self.ledger, self._curtain, unlocked=unlocked)
 
     def left_out(self) -> None:
         """Let motions after this call start elsewhere than in the original."""

@@ -15,9 +15,9 @@ from sims.arm.aid import NO_AID
 from sims.arm.geometry import Array, UnreachableError, wrapped
 from sims.arm.handling import ArmHandling
 from sims.arm.motion import steps
-from sims.so101_arm.harm_monitor import HarmMonitor
+from sims.so101_arm.harm_monitor import So101Monitor
 from sims.so101_arm.kinematics import Kinematics
-from sims.so101_arm.motion import Motion, Program
+from sims.so101_arm.motion import So101Motion, So101Program
 from sims.so101_arm.paths import joint_path, round_axis, straight
 from sims.so101_arm.physics import CLOSED, So101Physics
 
@@ -44,7 +44,7 @@ TURNS = 6
 QUARTER = math.pi / 2
 
 
-class Handling(ArmHandling[So101World]):
+class So101Handling(ArmHandling[So101World]):
     """Motions of the arm from start to rest."""
 
     stopped = (
@@ -52,8 +52,8 @@ class Handling(ArmHandling[So101World]):
         "The safety is locked now: call unlock_safety, and move away from what it met."
     )
     _physics: So101Physics
-    _monitor: HarmMonitor
-    _motion: Motion
+    _monitor: So101Monitor
+    _motion: So101Motion
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
@@ -239,7 +239,7 @@ class Handling(ArmHandling[So101World]):
         end = physics.kinematics.joint_angles(goal[None])[0]
         speed = self.world.arm.joint_speed
         joints = joint_path(physics.kinematics, path, physics.joints, end, speed, scene_parts.TIMESTEP)
-        self.time.run(Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
+        self.time.run(So101Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
 
     def _open_to(self, angle: float) -> None:
         self.gripper = "open"
@@ -272,7 +272,7 @@ class Handling(ArmHandling[So101World]):
         start = float(self._physics.angles()[-1])
         moving = np.linspace(start, angle, max(2, steps(abs(angle - start) / speed)))
         angles = np.concatenate([moving, np.full(steps(PAUSE), angle)])
-        self.time.run(Program(np.repeat(self._physics.joints[None], len(angles), axis=0), angles))
+        self.time.run(So101Program(np.repeat(self._physics.joints[None], len(angles), axis=0), angles))
         for _ in range(MOST_WAITS):
             if abs(self._physics.gripper_speed) < STALLED:
                 break

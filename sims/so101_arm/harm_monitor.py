@@ -15,7 +15,7 @@ from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import HELD_FORCE, So101Physics
 
 
-class Kind(Enum):
+class Part(Enum):
     """What a geom belongs to."""
 
     MACHINE = auto()
@@ -26,13 +26,13 @@ class Kind(Enum):
     SOLID = auto()
 
 
-JAWS = (Kind.FIXED_JAW, Kind.MOVING_JAW)
-MACHINE = (Kind.MACHINE, *JAWS)
-Named = tuple[str, Kind]
+JAWS = (Part.FIXED_JAW, Part.MOVING_JAW)
+MACHINE = (Part.MACHINE, *JAWS)
+Named = tuple[str, Part]
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class So101Touch:
     """The contacts, by their rows, of one thing with a part of the machine or with another thing."""
 
     toucher: Named
@@ -40,7 +40,7 @@ class Touch:
     rows: list[int]
 
 
-class HarmMonitor(ContactMonitor[Touch]):
+class So101Monitor(ContactMonitor[So101Touch]):
     """The table's harm: contacts, also with the table itself, torques, and objects that were moved."""
 
     physics: So101Physics
@@ -86,18 +86,18 @@ class HarmMonitor(ContactMonitor[Touch]):
     # Contacts.
 
     def _contacts(self, t: float) -> None:
-        sides: dict[str, dict[Kind, float]] = {}
+        sides: dict[str, dict[Part, float]] = {}
         loads: dict[Named, float] = {}
         for touch, force in self._pressing():
             (toucher, part), (thing, kind) = touch.toucher, touch.thing
-            if part is Kind.THING:
+            if part is Part.THING:
                 if self.held in (toucher, thing):
                     other = touch.thing if toucher == self.held else touch.toucher
                     loads[other] = loads.get(other, 0.0) + force
-            elif kind is Kind.FLOOR:
+            elif kind is Part.FLOOR:
                 self.pressed[thing] = self.pressed.get(thing, 0.0) + force
             else:
-                if kind is Kind.THING and part in JAWS:
+                if kind is Part.THING and part in JAWS:
                     pressed = sides.setdefault(thing, {})
                     pressed[part] = pressed.get(part, 0.0) + force
                     if self._closing:
@@ -111,7 +111,7 @@ class HarmMonitor(ContactMonitor[Touch]):
     def _sort(self, loads: dict[Named, float]) -> None:
         """Sort the forces of the held object on what it meets."""
         for (name, kind), force in loads.items():
-            if kind is Kind.FLOOR:
+            if kind is Part.FLOOR:
                 self.support_force += force
                 if force > self.limits.set_down_force:
                     self.pressed[name] = self.pressed.get(name, 0.0) + force
@@ -128,15 +128,15 @@ class HarmMonitor(ContactMonitor[Touch]):
         for name in self.squeeze:
             self._note_squeeze(name, t)
 
-    def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
+    def _meaning(self, pairs: list[list[int]]) -> tuple[So101Touch, ...]:
         """Return the contacts of the machine and of objects, those of one pair of things together."""
-        found: dict[tuple[Named, Named], Touch] = {}
+        found: dict[tuple[Named, Named], So101Touch] = {}
         for row, (a, b) in enumerate(pairs):
             one, other = self.named[a], self.named[b]
-            if other[1] in MACHINE or (other[1] is Kind.THING and one[1] not in MACHINE):
+            if other[1] in MACHINE or (other[1] is Part.THING and one[1] not in MACHINE):
                 one, other = other, one
-            if one[1] in MACHINE or one[1] is Kind.THING:
-                found.setdefault((one, other), Touch(one, other, [])).rows.append(row)
+            if one[1] in MACHINE or one[1] is Part.THING:
+                found.setdefault((one, other), So101Touch(one, other, [])).rows.append(row)
         return tuple(found.values())
 
     def _named(self, geom: int) -> Named:
@@ -144,10 +144,10 @@ class HarmMonitor(ContactMonitor[Touch]):
         physics = self.physics
         name, contype = physics.bench.geoms[geom].split("/")[0], int(physics.bench.contype[geom])
         if contype == ARM:
-            return name, {scene.FIXED: Kind.FIXED_JAW, scene.MOVING: Kind.MOVING_JAW}.get(name, Kind.MACHINE)
+            return name, {scene.FIXED: Part.FIXED_JAW, scene.MOVING: Part.MOVING_JAW}.get(name, Part.MACHINE)
         if name in physics.objects.names:
-            return name, Kind.THING
-        return name, Kind.FLOOR if contype == FLOOR else Kind.SOLID
+            return name, Part.THING
+        return name, Part.FLOOR if contype == FLOOR else Part.SOLID
 
     # What the jaws hold.
 

@@ -10,7 +10,7 @@ from sims.arm import scene_parts
 from sims.arm.contact_mask import ContactMask
 from sims.arm.geometry import Array
 from sims.arm.motion import ArmMotion
-from sims.so101_arm.harm_monitor import HarmMonitor
+from sims.so101_arm.harm_monitor import So101Monitor
 from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import So101Physics
 
@@ -19,7 +19,7 @@ STOP_TIME = 0.05
 
 
 @dataclass(frozen=True)
-class Program:
+class So101Program:
     """Targets of the servos for the next steps: of the arm's joints (n, 5), and of the gripper (n,), rad."""
 
     joints: Array
@@ -29,14 +29,14 @@ class Program:
         return len(self.gripper)
 
 
-class Motion(ArmMotion[Program]):
+class So101Motion(ArmMotion[So101Program]):
     """Runs a program step by step on the physics and its monitor."""
 
     touch_force = 0.3
     physics: So101Physics
-    monitor: HarmMonitor
+    monitor: So101Monitor
 
-    def __init__(self, physics: So101Physics, monitor: HarmMonitor) -> None:
+    def __init__(self, physics: So101Physics, monitor: So101Monitor) -> None:
         super().__init__(physics, monitor)
         self.mask = ContactMask(physics)
         self.lowers = False
@@ -57,7 +57,7 @@ class Motion(ArmMotion[Program]):
             self.monitor.moved.released(lost)
         super()._react()
 
-    def _command(self, program: Program, row: int) -> None:
+    def _command(self, program: So101Program, row: int) -> None:
         self.physics.command(program.joints[row], float(program.gripper[row]))
 
     def _meets_something(self) -> bool:
@@ -65,6 +65,6 @@ class Motion(ArmMotion[Program]):
         self._load += (torques - self._load) * scene_parts.TIMESTEP / STOP_TIME
         return bool(self._load.max() > self.physics.world.arm.protective_stop)
 
-    def _back(self, program: Program, rows: slice) -> Program:
+    def _back(self, program: So101Program, rows: slice) -> So101Program:
         joints = program.joints[rows][::-1]
-        return Program(joints, program.gripper[rows][-1:].repeat(len(joints)))
+        return So101Program(joints, program.gripper[rows][-1:].repeat(len(joints)))
