@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from python_reference import python_page
 
 from agents.formats.calls import CallText
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 from agents.forms import SHIPPED
 from agents.scaffolds.own_prompt import Example, ExampleStep
 from configs.cautions import Caution
@@ -401,12 +401,12 @@ def formats_page() -> str:
     ]
     rows = [
         (f"`{form.name}`", form.families, ", ".join(code(text) for text in form.detected_by), form.documented)
-        for form in FORMATS
+        for form in formats()
     ]
     parts.append(table(("format", "families", "texts in a template", "documented"), rows))
     parts.append("## The call of each\n")
     example = CallText("move_to", {"x": 2.0, "place": "north"})
-    parts += [f"`{form.name}`\n\n````text\n{form.write([example])}\n````\n" for form in FORMATS]
+    parts += [f"`{form.name}`\n\n````text\n{form.write([example])}\n````\n" for form in formats()]
     return "\n".join(parts)
 
 

@@ -9,7 +9,7 @@ from core_eval.log import EpisodeRow
 from core_eval.log.episode_filter import worst_first
 from core_eval.report.tables.agent_names import short_names
 from core_eval.report.tables.agents import mean_cell, p_text, passed_cell, score_cell, status_text
-from core_eval.score.gate import ALL_TASKS, Change
+from core_eval.score.gate import ALL_TASKS, GateChange
 from core_eval.score.left_record import left_record_line
 from core_eval.score.metrics import BY_NAME, RANKING
 from core_eval.score.repeated import by_agent, passed, passes
@@ -61,7 +61,7 @@ def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def changes_markdown(changes: Sequence[Change]) -> str:
+def changes_markdown(changes: Sequence[GateChange]) -> str:
     """Return what changed against a baseline, and how small a change would have been seen."""
     shown = [one for one in changes if one.verdict not in ("same", "not tested")]
     names = short_names(one.agent for one in changes)
@@ -75,7 +75,7 @@ def changes_markdown(changes: Sequence[Change]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def power_lines(changes: Sequence[Change]) -> list[str]:
+def power_lines(changes: Sequence[GateChange]) -> list[str]:
     """Return a line for each agent that acts by chance: which changes to the worse its tests mostly tell."""
     names = short_names(one.agent for one in changes)
     lines = []
@@ -96,7 +96,7 @@ def heading(metric: str) -> str:
     return BY_NAME[metric].heading if metric in BY_NAME else metric
 
 
-def figures(change: Change) -> list[str]:
+def figures(change: GateChange) -> list[str]:
     """Return the values before and now, and the p-value."""
     shown = ["-" if value is None else f"{value:.4g}" for value in (change.before, change.now)]
     return [*shown, p_text(change.p)]
