@@ -38,5 +38,5 @@ def _failure(task: Task, seed: int) -> str | None:
     if path is None or task.world is None:
         return None
     return try_calls(
-        task, make_simulator(task.world, seed), example_calls(task.automaton, path), seed
+        task, make_simulator(task.world, seed), example_calls(task.automaton, path, task.device), seed
     ).refused

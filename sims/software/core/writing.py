@@ -1,0 +1,75 @@
+"""A sentence that is put together word by word."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Annotated
+
+from pydantic import Field
+
+from core_eval.text.streams import STREAMS, stream
+from sims.software.core.base import CoreState, CoreWorld, Told, core_world, write
+
+Word = Annotated[str, Field(description="the word; left out: one is drawn")]
+
+
+class Draft(CoreState):
+    """The sentence so far, and the words that are drawn from."""
+
+    sentence: list[str] = Field(default=[])
+    pools: dict[str, list[str]] = Field(
+        default={
+            "article": ["a", "the"],
+            "noun": ["bird", "child", "garden", "river", "window"],
+            "verb": ["finds", "follows", "leaves", "likes", "sees"],
+            "adjective": ["bright", "calm", "old", "quick", "small"],
+            "preposition": ["behind", "in", "near", "over", "under"],
+        }
+    )
+
+
+class Writing(CoreWorld[Draft]):
+    """A desk where sentences are written."""
+
+    name = "core:writing"
+
+    def add(self, kind: str, word: str) -> Told:
+        """Add the word, or one of its class, drawn by seed and place; tell it."""
+        drawn = Random(stream(STREAMS, self.seed, kind, str(len(self.state.sentence))))
+        word = word or drawn.choice(self.state.pools[kind])
+        self.state.sentence.append(word)
+        return Told(result=word)
+
+    @write()
+    def add_article(self, article: Word = "") -> Told:
+        """Add an article to the sentence; tell it."""
+        return self.add("article", article)
+
+    @write()
+    def add_noun(self, noun: Word = "") -> Told:
+        """Add a noun to the sentence; tell it."""
+        return self.add("noun", noun)
+
+    @write()
+    def add_verb(self, verb: Word = "") -> Told:
+        """Add a verb to the sentence; tell it."""
+        return self.add("verb", verb)
+
+    @write()
+    def add_adjective(self, adjective: Word = "") -> Told:
+        """Add an adjective to the sentence; tell it."""
+        return self.add("adjective", adjective)
+
+    @write()
+    def add_preposition(self, preposition: Word = "") -> Told:
+        """Add a preposition to the sentence; tell it."""
+        return self.add("preposition", preposition)
+
+    @write()
+    def complete_sentence(self) -> Told:
+        """Tell the sentence, and begin a new one."""
+        text, self.state.sentence = " ".join(self.state.sentence), []
+        return Told(result=f"{text[:1].upper()}{text[1:]}.")
+
+
+WORLD = core_world(Writing, Draft)
