@@ -22,7 +22,7 @@ from configs.worlds_loader import World, known_world, load_world, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
 from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
-from devices.device_type import DeviceType
+from devices.device_type import DeviceType, takes
 from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
@@ -44,6 +44,8 @@ class Task:
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
         cautions: what must hold before a risky call, or be restored after it.
+        names: the world that a record of CORE's JSON names, where its file does not place it: it may take
+            place there, and in any world that has its tools and arguments; else None.
     """
 
     id: str
@@ -59,6 +61,24 @@ class Task:
     paraphrases: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
     cautions: tuple[Caution, ...] = ()
+    names: str | None = None
+
+    def for_device(self, device: DeviceType, world: str | None) -> Task | None:
+        """Return the task for a rig's device, in the world that it simulates; None where it is for another.
+
+        Raises:
+            ConfigError: the task's overrides do not fit that world.
+        """
+        if device.name == self.device.name:
+            return self
+        if self.names is None or world is None:
+            return None
+        if known_world(world) != known_world(self.names) and not takes(
+            device, self.automaton.symbols.values()
+        ):
+            return None
+        there = load_world(world)
+        return replace(self, world=there, device=_device_in(there, self.init))
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -406,20 +426,22 @@ def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:
 
 
 def _from_core(
-    path: Path, task: CoreTask, name: str | None, init: Mapping[str, Any], given: Mapping[str, Any]
+    path: Path, task: CoreTask, placed: str | None, init: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Task:
     """Build a task of CORE's JSON.
 
     Args:
         path: its file.
         task: the task.
-        name: its world; None: the one that fits.
+        placed: its world; None: the one that fits.
         init: its file's initial state.
         given: the user's.
     """
     init = stack_overrides(init, given)
-    if name is None:
-        name = core_world(task.world, task.automaton.symbols.values())
+    name = placed or core_world(task.world, task.automaton.symbols.values())
     world = None if name is None else load_world(name)
     device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)
-    return Task(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits())
+    return Task(
+        *(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits()),
+        names=task.world if placed is None else None,
+    )

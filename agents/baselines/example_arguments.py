@@ -46,7 +46,9 @@ def fitting_value(schema: Mapping[str, Any]) -> Any:
     kind = schema.get("type")
     if kind in ("number", "integer"):
         return _nearest_zero(schema, whole=kind == "integer")
-    plain: dict[Any, Any] = {"boolean": False, "array": [], "object": {}, "null": None}
+    if kind == "array":
+        return [fitting_value(schema.get("items", {}))] * schema.get("minItems", 0)
+    plain: dict[Any, Any] = {"boolean": False, "object": {}, "null": None}
     return plain.get(kind, "x")
 
 

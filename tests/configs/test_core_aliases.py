@@ -55,7 +55,7 @@ def test_a_file_with_our_names_runs_as_it_is(capsys: pytest.CaptureFixture[str])
     Path("c.json").write_text(json.dumps([record(SYMBOLS)]))
     episode = run("c.json#7", capsys)
     assert (episode["rig"], episode["path_correctness"], episode["harmful_calls"]) == (
-        "sim:transactions",
+        "sim:core:transactions",
         1.0,
         0,
     )
@@ -84,7 +84,7 @@ def test_an_alias_table_renames_tools_and_arguments(capsys: pytest.CaptureFixtur
 def test_a_malformed_record_does_not_hide_the_others() -> None:
     Path("c.json").write_text(json.dumps([{**record(SYMBOLS), "prompt_id": 8, "nodes": 1}, record(SYMBOLS)]))
     Path("mine.yaml").write_text("core: c.json\n")
-    assert load_task("mine.yaml#7").device.name == "transactions"
+    assert load_task("mine.yaml#7").device.name == "core:transactions"
     with pytest.raises(ConfigError, match=r"c\.json: task 8"):
         list_tasks(Path("mine.yaml"))
 

@@ -81,7 +81,7 @@ def test_a_read_or_a_refused_call_changes_nothing_and_a_result_fits_its_model(wo
         if outcome.status != "ok" or tools[tool].effect is Effect.READ:
             refused, read = refused + (outcome.status != "ok"), read + (outcome.status == "ok")
             assert sim.state_dict() == before
-    assert refused or read
+    assert refused or read or world in ("core:computations", "core:writing"), "all writes, none refuses"
 
 
 @pytest.mark.parametrize("world", WORLDS)
