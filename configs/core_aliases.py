@@ -136,8 +136,10 @@ class CoreEntry(BaseModel):
     aliases: dict[str, ToolAlias] = Field(
         default={}, description="tool of the file: its name here, or what a call of it is"
     )
-    init: dict[str, dict[str, Any]] = Field(
-        default={}, description="by a task's id: what differs from the world's initial state"
+    init: dict[str, dict[str, Any] | list[Any]] = Field(
+        default={},
+        description="by a task's id: what differs from the world's initial state, or a list of calls before "
+        "the episode that change it",
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Answer
+from configs.calls_before import state_after
 from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, Translation
 from configs.core_file import is_core_text, load_core_file
@@ -392,7 +393,7 @@ def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:
 def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
     content = load_core_file(path, text)
     for task in content.tasks:
-        yield task.id, partial(_from_core, path, task, None, {})
+        yield task.id, partial(_from_core, path, task, None, lambda world: {})
     for task_id, faults in content.malformed.items():
         yield task_id, partial(_malformed, faults)
 
@@ -416,7 +417,8 @@ def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
                 f"{path} has no task {task_id!r}; there are {nearest(ids, task_id)}", "init", task_id
             )
     for task in content.tasks:
-        yield task.id, partial(_from_core, file.path, task, entry.world, entry.init.get(task.id, {}))
+        own = partial(_own_init, file, task.id, entry.init.get(task.id, {}))
+        yield task.id, partial(_from_core, file.path, task, entry.world, own)
     for task_id, faults in content.malformed.items():
         yield task_id, partial(_malformed, faults)
 
@@ -425,8 +427,19 @@ def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:
     raise MalformedTaskError(faults)
 
 
+def _own_init(file: YamlFile, task: str, written: Any, world: World) -> Mapping[str, Any]:
+    with file.at("init", task):
+        init = written if isinstance(written, Mapping) else state_after(world, written)
+        merged_state(world, init)
+        return init
+
+
 def _from_core(
-    path: Path, task: CoreTask, placed: str | None, init: Mapping[str, Any], given: Mapping[str, Any]
+    path: Path,
+    task: CoreTask,
+    placed: str | None,
+    own: Callable[[World], Mapping[str, Any]],
+    given: Mapping[str, Any],
 ) -> Task:
     """Build a task of CORE's JSON.
 
@@ -434,12 +447,12 @@ def _from_core(
         path: its file.
         task: the task.
         placed: its world; None: the one that fits.
-        init: its file's initial state.
+        own: gives what its file says of a world's initial state.
         given: the user's.
     """
-    init = stack_overrides(init, given)
     name = placed or core_world(task.world, task.automaton.symbols.values())
     world = None if name is None else load_world(name)
+    init = stack_overrides({} if world is None else own(world), given)
     device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)
     return Task(
         *(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits()),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import CoreState, CoreWorld, Told, core_world, read, write
+from sims.software.core.base import CoreState, CoreWorld, core_world, read, write
 
 
 class Home(CoreState):
@@ -24,53 +24,46 @@ class Automation(CoreWorld[Home]):
     name = "core:automation"
 
     @write(undone_by="turn_off_lights")
-    def turn_on_lights(self) -> Told:
+    def turn_on_lights(self) -> None:
         """Turn the lights on."""
         self.state.lights_on = True
-        return Told()
 
     @write(undone_by="turn_on_lights")
-    def turn_off_lights(self) -> Told:
+    def turn_off_lights(self) -> None:
         """Turn the lights off."""
         self.state.lights_on = False
-        return Told()
 
     @write()
     def set_thermostat(
         self, temperature: Annotated[float, Field(description="target temperature, degrees Celsius")]
-    ) -> Told:
+    ) -> None:
         """Set the thermostat."""
         self.state.thermostat = temperature
-        return Told()
 
     @write(undone_by="unlock_door")
-    def lock_door(self) -> Told:
+    def lock_door(self) -> None:
         """Lock the door."""
         self.state.door_locked = True
-        return Told()
 
     @write(undone_by="lock_door")
-    def unlock_door(self) -> Told:
+    def unlock_door(self) -> None:
         """Unlock the door."""
         self.state.door_locked = False
-        return Told()
 
     @write(undone_by="deactivate_alarm")
-    def activate_alarm(self) -> Told:
+    def activate_alarm(self) -> None:
         """Activate the alarm."""
         self.state.alarm_on = True
-        return Told()
 
     @write(undone_by="activate_alarm")
-    def deactivate_alarm(self) -> Told:
+    def deactivate_alarm(self) -> None:
         """Deactivate the alarm."""
         self.state.alarm_on = False
-        return Told()
 
-    @read()
-    def print_system_status(self) -> Told:
+    @read
+    def print_system_status(self) -> JsonValue:
         """Tell the state of lights, thermostat, door and alarm."""
-        return Told(result=self.state_dict())
+        return self.state_dict()
 
 
 WORLD = core_world(Automation, Home)

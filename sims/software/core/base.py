@@ -5,10 +5,11 @@ A failed precondition refuses a write. A read always answers: null, 0 or false w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import Field, JsonValue
 
@@ -18,9 +19,35 @@ from sims.software import tool_method
 from sims.software.world import SoftwareState, SoftwareWorld, world_of
 from sims.world_type import WorldType
 
-read = partial(tool_method.read, seconds=0.0)
-"""Make a method a tool that changes nothing and takes no time, so that no read changes the end state."""
-write = tool_method.write
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Told(ToolResult):
+    """What a tool answers; null where it only says that it was done."""
+
+    result: JsonValue = None
+
+
+def read(method: Method) -> Method:
+    """Make a method a tool that changes nothing and takes no time, so that no read changes the end state."""
+    return _tool(method, tool_method.read(seconds=0.0))
+
+
+def write(undone_by: str = "") -> Callable[[Method], Method]:
+    """Make a method a tool that changes the state, and that another one takes back."""
+    return lambda method: _tool(method, tool_method.write(undone_by=undone_by or ()))
+
+
+def _tool(method: Method, mark: Callable[[Callable[..., Told]], Callable[..., Told]]) -> Method:
+    """Return the method, whose answer becomes a result, as a tool."""
+
+    @wraps(method)
+    def tool(*given: Any, **named: Any) -> Told:
+        return Told(result=method(*given, **named))
+
+    tool.__annotations__ = {**method.__annotations__, "return": Told}
+    return cast(Method, mark(tool))
+
 
 Timestamp = Annotated[str, Field(description="ISO 8601 time; left out: now")]
 
@@ -35,12 +62,6 @@ class DatedState(CoreState):
     """Base of the states with a calendar."""
 
     start: str = Field(default="2025-01-01T09:00:00", description="ISO 8601 time when the episode begins")
-
-
-class Told(ToolResult):
-    """What a tool answers; null where it only says that it was done."""
-
-    result: JsonValue = None
 
 
 State = TypeVar("State", bound=CoreState)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import DatedState, DatedWorld, Timestamp, Told, core_world, read, write
+from sims.software.core.base import DatedState, DatedWorld, Timestamp, core_world, read, write
 from sims.software.world import Part
 
 Sender = Annotated[str, Field(description="who sent it")]
@@ -44,9 +44,9 @@ class Communication(DatedWorld[Messages]):
         content: Content,
         priority: Priority,
         timestamp: Timestamp = "",
-    ) -> Told:
+    ) -> None:
         """Send a message."""
-        return self.add(sender, recipient, content, priority, self.stamp(timestamp))
+        self.add(sender, recipient, content, priority, self.stamp(timestamp))
 
     @write()
     def schedule_message(
@@ -56,25 +56,24 @@ class Communication(DatedWorld[Messages]):
         content: Content,
         send_time: Annotated[str, Field(description="ISO 8601 time when it is sent")],
         priority: Priority = "normal",
-    ) -> Told:
+    ) -> None:
         """Schedule a message for a later time."""
-        return self.add(sender, recipient, content, priority, send_time)
+        self.add(sender, recipient, content, priority, send_time)
 
-    def add(self, sender: str, recipient: str, content: str, priority: str, timestamp: str) -> Told:
+    def add(self, sender: str, recipient: str, content: str, priority: str, timestamp: str) -> None:
         """Add a message."""
         self.state.messages.append(
             Message(
                 sender=sender, recipient=recipient, content=content, priority=priority, timestamp=timestamp
             )
         )
-        return Told()
 
     @write()
-    def delete_message(self, sender: Sender, recipient: Recipient) -> Told:
+    def delete_message(self, sender: Sender, recipient: Recipient) -> JsonValue:
         """Delete all messages from the sender to the recipient; tell how many."""
         kept = [one for one in self.state.messages if (one.sender, one.recipient) != (sender, recipient)]
         deleted, self.state.messages = len(self.state.messages) - len(kept), kept
-        return Told(result=deleted)
+        return deleted
 
     @write()
     def forward_message(
@@ -83,7 +82,7 @@ class Communication(DatedWorld[Messages]):
         new_recipient: Recipient,
         timestamp: Annotated[str, Field(description="the timestamp of the message")],
         forwarded_by: Annotated[str, Field(description="who forwards it")],
-    ) -> Told:
+    ) -> None:
         """Send a copy of the message of that sender and time to somebody else."""
         of_then = [
             one for one in self.state.messages if (one.sender, one.timestamp) == (original_sender, timestamp)
@@ -94,13 +93,12 @@ class Communication(DatedWorld[Messages]):
         self.state.messages += [
             one.model_copy(update={"sender": forwarded_by, "recipient": new_recipient}) for one in of_then[:1]
         ]
-        return Told()
 
-    @read()
-    def print_messages(self, recipient: Recipient, priority: Priority) -> Told:
+    @read
+    def print_messages(self, recipient: Recipient, priority: Priority) -> JsonValue:
         """Tell the messages to a recipient that have a priority."""
         found = [one for one in self.state.messages if (one.recipient, one.priority) == (recipient, priority)]
-        return Told(result=[one.model_dump() for one in found])
+        return [one.model_dump() for one in found]
 
 
 WORLD = core_world(Communication, Messages)

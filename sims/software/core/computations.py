@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import CoreState, CoreWorld, Told, core_world, write
+from sims.software.core.base import CoreState, CoreWorld, core_world, write
 from sims.software.world import Part
 
 A = Annotated[float, Field(description="the first number")]
 B = Annotated[float, Field(description="the second number")]
+Numbers = Annotated[list[float], Field(description="the numbers")]
 
 
 class Computation(Part):
@@ -33,7 +34,7 @@ class Computations(CoreWorld[Computed]):
 
     name = "core:computations"
 
-    def compute(self, operation: str, numbers: list[float], formula: Callable[..., float]) -> Told:
+    def compute(self, operation: str, numbers: list[float], formula: Callable[..., float]) -> JsonValue:
         """Compute and keep it; the result is null where there is no such number."""
         try:
             value = formula(*numbers)
@@ -41,25 +42,25 @@ class Computations(CoreWorld[Computed]):
         except ArithmeticError:
             result = None
         self.state.computed.append(Computation(operation=operation, numbers=numbers, result=result))
-        return Told(result=result)
+        return result
 
     @write()
-    def add_numbers(self, a: A, b: B) -> Told:
+    def add_numbers(self, a: A, b: B) -> JsonValue:
         """Add two numbers."""
         return self.compute("add", [a, b], lambda a, b: a + b)
 
     @write()
-    def subtract_numbers(self, a: A, b: B) -> Told:
+    def subtract_numbers(self, a: A, b: B) -> JsonValue:
         """Subtract the second number from the first."""
         return self.compute("subtract", [a, b], lambda a, b: a - b)
 
     @write()
-    def multiply_numbers(self, a: A, b: B) -> Told:
+    def multiply_numbers(self, a: A, b: B) -> JsonValue:
         """Multiply two numbers."""
         return self.compute("multiply", [a, b], lambda a, b: a * b)
 
     @write()
-    def divide_numbers(self, a: A, b: B) -> Told:
+    def divide_numbers(self, a: A, b: B) -> JsonValue:
         """Divide the first number by the second; null where that is 0."""
         return self.compute("divide", [a, b], lambda a, b: a / b)
 
@@ -68,12 +69,12 @@ class Computations(CoreWorld[Computed]):
         self,
         base: Annotated[float, Field(description="the number that is raised")],
         exponent: Annotated[float, Field(description="the power to which it is raised")],
-    ) -> Told:
+    ) -> JsonValue:
         """Raise a number to a power."""
         return self.compute("power", [base, exponent], lambda a, b: a**b)
 
     @write()
-    def calculate_average(self, numbers: Annotated[list[float], Field(description="the numbers")]) -> Told:
+    def calculate_average(self, numbers: Numbers) -> JsonValue:
         """Calculate the mean of numbers; 0 of none."""
         return self.compute("average", numbers, lambda *all: sum(all) / len(all) if all else 0.0)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from sims.software.core.base import DatedState, DatedWorld, Timestamp, Told, core_world, read, write
+from sims.software.core.base import DatedState, DatedWorld, Timestamp, core_world, read, write
 from sims.software.world import Part
 
 Key = Annotated[str, Field(min_length=1, description="the setting's key")]
@@ -39,10 +39,9 @@ class Configurations(DatedWorld[Settings]):
         value: Annotated[JsonValue, Field(description="its value")],
         category: Category = "general",
         timestamp: Timestamp = "",
-    ) -> Told:
+    ) -> None:
         """Set a setting, new or not."""
         self.state.settings[key] = Setting(value=value, category=category, timestamp=self.stamp(timestamp))
-        return Told()
 
     @write()
     def update_config(
@@ -51,25 +50,23 @@ class Configurations(DatedWorld[Settings]):
         new_value: Annotated[JsonValue, Field(description="its new value")],
         category: Annotated[str, Field(description="its category; left out: the same as before")] = "",
         timestamp: Timestamp = "",
-    ) -> Told:
+    ) -> None:
         """Change a setting that is there."""
         setting = self.found(self.state.settings, key, "setting")
         setting.value, setting.timestamp = new_value, self.stamp(timestamp)
         setting.category = category or setting.category
-        return Told()
 
     @write()
-    def delete_config(self, key: Key) -> Told:
+    def delete_config(self, key: Key) -> None:
         """Delete a setting."""
         self.found(self.state.settings, key, "setting")
         del self.state.settings[key]
-        return Told()
 
-    @read()
-    def print_config(self, key: Key) -> Told:
+    @read
+    def print_config(self, key: Key) -> JsonValue:
         """Tell value, category and timestamp of a setting; null where there is none."""
         setting = self.state.settings.get(key)
-        return Told(result=None if setting is None else setting.model_dump())
+        return None if setting is None else setting.model_dump()
 
 
 WORLD = core_world(Configurations, Settings)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import DatedState, DatedWorld, Told, core_world, read, write
+from sims.software.core.base import DatedState, DatedWorld, core_world, read, write
 from sims.software.world import Part
 
 UserId = Annotated[str, Field(description="the user's id, such as Alice_id")]
@@ -39,50 +39,48 @@ class Crud(DatedWorld[Users]):
         name: Annotated[str, Field(min_length=1, description="the user's name")],
         age: Annotated[float, Field(description="the user's age, years")],
         email: Email = "",
-    ) -> Told:
+    ) -> JsonValue:
         """Add a user, whose id is the name with _id; tell the id."""
         user_id = f"{name}_id"
         self.check(user_id not in self.state.users, "exists", f"There is a user {user_id!r} already.")
         self.state.users[user_id] = User(name=name, age=age, email=email)
-        return Told(result=user_id)
+        return user_id
 
     @write()
-    def update_user_email(self, user_id: UserId, email: Email) -> Told:
+    def update_user_email(self, user_id: UserId, email: Email) -> None:
         """Change a user's email address."""
         self.found(self.state.users, user_id, "user").email = email
-        return Told()
 
     @write()
-    def delete_user(self, user_id: UserId) -> Told:
+    def delete_user(self, user_id: UserId) -> None:
         """Delete a user."""
         self.found(self.state.users, user_id, "user")
         del self.state.users[user_id]
-        return Told()
 
-    @read()
-    def list_users(self) -> Told:
+    @read
+    def list_users(self) -> JsonValue:
         """Tell all users, by id."""
-        return Told(result={name: user.model_dump() for name, user in self.state.users.items()})
+        return {name: user.model_dump() for name, user in self.state.users.items()}
 
-    @read()
+    @read
     def verify_user_field(
         self,
         user_id: UserId,
         field: Annotated[str, Field(description="name, age or email")],
         expected_value: Annotated[str | float, Field(description="the value that it should have")],
-    ) -> Told:
+    ) -> JsonValue:
         """Tell whether a field of a user has a value; an age is compared as a number."""
         user = self.state.users.get(user_id)
         value = None if user is None else user.model_dump().get(field)
         if field == "age":
             with suppress(ValueError):
                 expected_value = float(expected_value)
-        return Told(result=value is not None and value == expected_value)
+        return value is not None and value == expected_value
 
-    @read()
-    def generate_timestamp(self) -> Told:
+    @read
+    def generate_timestamp(self) -> JsonValue:
         """Tell date and time now, as ISO 8601."""
-        return Told(result=self.stamp())
+        return self.stamp()
 
 
 WORLD = core_world(Crud, Users)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import CoreState, CoreWorld, Told, core_world, read, write
+from sims.software.core.base import CoreState, CoreWorld, core_world, read, write
 
 FileName = Annotated[str, Field(min_length=1, description="the file's name")]
 Source = Annotated[str, Field(min_length=1, description="the name of the file that is there")]
@@ -34,92 +34,91 @@ class FileManagement(CoreWorld[Files]):
         """The text of a file, without which the call is refused."""
         return self.found(self.state.files, filename, "file")
 
-    @write(undone_by="delete_file")
-    def create_file(self, filename: FileName) -> Told:
-        """Create an empty file."""
-        return self.rename("", filename)
+    def put(self, filename: str, text: str) -> None:
+        """Replace the text of a file that is there."""
+        self.text(filename)
+        self.state.files[filename] = text
 
-    def rename(self, source: str, name: str) -> Told:
+    @write(undone_by="delete_file")
+    def create_file(self, filename: FileName) -> None:
+        """Create an empty file."""
+        self.rename("", filename)
+
+    def rename(self, source: str, name: str) -> None:
         """Give a text a name that is free: that of a file, or an empty one."""
         text = self.text(source) if source else ""
         self.check(name not in self.state.files, "exists", f"There is a file {name!r} already.")
         self.state.files.pop(source, None)
         self.state.files[name] = text
-        return Told()
 
     @write()
-    def delete_file(self, filename: FileName) -> Told:
+    def delete_file(self, filename: FileName) -> None:
         """Delete a file."""
         self.text(filename)
         del self.state.files[filename]
-        return Told()
 
     @write()
-    def write_file(self, filename: FileName, content: Content) -> Told:
+    def write_file(self, filename: FileName, content: Content) -> None:
         """Replace the text of a file that is there."""
-        self.text(filename)
-        self.state.files[filename] = content
-        return Told()
+        self.put(filename, content)
 
     @write()
-    def append_to_file(self, filename: FileName, content: Content) -> Told:
+    def append_to_file(self, filename: FileName, content: Content) -> None:
         """Add text at the end of a file that is there."""
-        self.state.files[filename] = self.text(filename) + content
-        return Told()
+        self.put(filename, self.text(filename) + content)
 
     @write()
-    def clear_file(self, filename: FileName) -> Told:
+    def clear_file(self, filename: FileName) -> None:
         """Make a file that is there empty."""
-        return self.write_file(filename, "")
+        self.put(filename, "")
 
     @write()
-    def rename_file(self, old_name: Source, new_name: Destination) -> Told:
+    def rename_file(self, old_name: Source, new_name: Destination) -> None:
         """Give a file another name."""
-        return self.rename(old_name, new_name)
+        self.rename(old_name, new_name)
 
     @write()
-    def move_file(self, source: Source, destination: Destination) -> Told:
+    def move_file(self, source: Source, destination: Destination) -> None:
         """Move a file to another name."""
-        return self.rename(source, destination)
+        self.rename(source, destination)
 
     @write()
-    def copy_file(self, source: Source, destination: Destination) -> Told:
+    def copy_file(self, source: Source, destination: Destination) -> None:
         """Copy a file; one of the destination's name is replaced."""
         self.state.files[destination] = self.text(source)
-        return Told()
 
-    @read()
-    def read_file(self, filename: FileName) -> Told:
+    @read
+    def read_file(self, filename: FileName) -> JsonValue:
         """Tell the text of a file; null where there is none."""
-        return Told(result=self.state.files.get(filename))
+        return self.state.files.get(filename)
 
-    @read()
-    def list_files(self) -> Told:
+    @read
+    def list_files(self) -> JsonValue:
         """Tell the names of all files."""
-        return Told(result=[*self.state.files])
+        return [*self.state.files]
 
-    @read()
-    def file_exists(self, filename: FileName) -> Told:
+    @read
+    def file_exists(self, filename: FileName) -> JsonValue:
         """Tell whether there is such a file."""
-        return Told(result=filename in self.state.files)
+        return filename in self.state.files
 
-    @read()
-    def get_file_size(self, filename: FileName) -> Told:
+    @read
+    def get_file_size(self, filename: FileName) -> JsonValue:
         """Tell the number of characters of a file."""
-        return Told(result=len(self.state.files.get(filename, "")))
+        return len(self.state.files.get(filename, ""))
 
-    @read()
-    def count_words(self, filename: FileName) -> Told:
+    @read
+    def count_words(self, filename: FileName) -> JsonValue:
         """Tell the number of words of a file."""
-        return Told(result=len(self.state.files.get(filename, "").split()))
+        return len(self.state.files.get(filename, "").split())
 
-    @read()
+    @read
     def search_in_file(
         self, filename: FileName, keyword: Annotated[str, Field(description="the text to look for")]
-    ) -> Told:
+    ) -> JsonValue:
         """Tell the lines of a file that hold a keyword."""
         lines = self.state.files.get(filename, "").splitlines()
-        return Told(result=[line for line in lines if keyword in line])
+        return [line for line in lines if keyword in line]
 
 
 WORLD = core_world(FileManagement, Files)

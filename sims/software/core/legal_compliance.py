@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import CoreState, CoreWorld, Told, core_world, read, write
+from sims.software.core.base import CoreState, CoreWorld, core_world, read, write
 
 Document = Annotated[str, Field(description="{documents}")]
 Issue = Annotated[str, Field(description="what is wrong")]
@@ -36,46 +36,45 @@ class LegalCompliance(CoreWorld[Desk]):
         state = super().state_dict()
         return {"documents": state["documents"], "_record": state["record"]}
 
-    def note(self, *texts: str) -> Told:
+    def note(self, *texts: str) -> None:
         """Write a decision into the record."""
         self.state.record.append([*texts])
-        return Told()
 
-    @read()
-    def check_compliance(self, doc_name: Document, statement: Statement) -> Told:
+    @read
+    def check_compliance(self, doc_name: Document, statement: Statement) -> JsonValue:
         """Tell whether a statement stands in a document."""
-        return Told(result=statement.casefold() in self.state.documents.get(doc_name, "").casefold())
+        return statement.casefold() in self.state.documents.get(doc_name, "").casefold()
 
-    @read()
-    def generate_audit_report(self, doc_name: Document) -> Told:
+    @read
+    def generate_audit_report(self, doc_name: Document) -> JsonValue:
         """Tell the text of a document, null where there is none, and what is on record."""
         record = [" ".join(entry) for entry in self.state.record]
-        return Told(result={"text": self.state.documents.get(doc_name), "record": [*record]})
+        return {"text": self.state.documents.get(doc_name), "record": [*record]}
 
     @write()
-    def flag_violation(self, issue: Issue) -> Told:
+    def flag_violation(self, issue: Issue) -> None:
         """Flag a violation."""
-        return self.note("flag_violation", issue)
+        self.note("flag_violation", issue)
 
     @write()
-    def approve_policy(self, statement: Statement) -> Told:
+    def approve_policy(self, statement: Statement) -> None:
         """Approve a policy."""
-        return self.note("approve_policy", statement)
+        self.note("approve_policy", statement)
 
     @write()
     def request_consent(
         self,
         user_id: Annotated[str, Field(description="the user's id")],
         reason: Annotated[str, Field(description="what the consent is for")],
-    ) -> Told:
+    ) -> None:
         """Ask a user for consent."""
-        return self.note("request_consent", user_id, reason)
+        self.note("request_consent", user_id, reason)
 
     @write()
-    def enforce_compliance(self, doc_name: Document, issue: Issue) -> Told:
+    def enforce_compliance(self, doc_name: Document, issue: Issue) -> None:
         """Enforce a document against an issue."""
         self.found(self.state.documents, doc_name, "document")
-        return self.note("enforce_compliance", doc_name, issue)
+        self.note("enforce_compliance", doc_name, issue)
 
 
 WORLD = core_world(LegalCompliance, Desk)

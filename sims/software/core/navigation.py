@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import CoreState, CoreWorld, Told, core_world, read, write
+from sims.software.core.base import CoreState, CoreWorld, core_world, read, write
 
 SIZE = 5
 Steps = Annotated[int, Field(ge=1, description="number of fields")]
@@ -29,49 +29,49 @@ class Navigation(CoreWorld[Player]):
 
     name = "core:navigation"
 
-    def move(self, right: int, down: int) -> Told:
+    def move(self, right: int, down: int) -> JsonValue:
         """Move by so many fields, if the player stays on the grid; tell the position."""
         x, y = self.state.x + right, self.state.y + down
         self.check(within(x, y), "out_of_bounds", f"({x}, {y}) is beyond the border.")
         self.state.x, self.state.y = x, y
-        return self.get_player_position()
+        return [x, y]
 
     @write(undone_by="move_down")
-    def move_up(self, steps: Steps = 1) -> Told:
+    def move_up(self, steps: Steps = 1) -> JsonValue:
         """Move up; tell the position."""
         return self.move(0, -steps)
 
     @write(undone_by="move_up")
-    def move_down(self, steps: Steps = 1) -> Told:
+    def move_down(self, steps: Steps = 1) -> JsonValue:
         """Move down; tell the position."""
         return self.move(0, steps)
 
     @write(undone_by="move_right")
-    def move_left(self, steps: Steps = 1) -> Told:
+    def move_left(self, steps: Steps = 1) -> JsonValue:
         """Move left; tell the position."""
         return self.move(-steps, 0)
 
     @write(undone_by="move_left")
-    def move_right(self, steps: Steps = 1) -> Told:
+    def move_right(self, steps: Steps = 1) -> JsonValue:
         """Move right; tell the position."""
         return self.move(steps, 0)
 
     @write()
-    def reset_position(self) -> Told:
+    def reset_position(self) -> JsonValue:
         """Return to (0, 0)."""
         return self.move(-self.state.x, -self.state.y)
 
-    @read()
-    def get_player_position(self) -> Told:
+    @read
+    def get_player_position(self) -> JsonValue:
         """Tell the position, x and y."""
-        return Told(result=[self.state.x, self.state.y])
+        return [self.state.x, self.state.y]
 
-    @read()
+    @read
     def is_within_bounds(
         self, position: Annotated[list[int], Field(min_length=2, max_length=2, description="x and y")]
-    ) -> Told:
+    ) -> JsonValue:
         """Tell whether a position is on the grid."""
-        return Told(result=within(*position))
+        return within(*position)
 
 
 WORLD = core_world(Navigation, Player)

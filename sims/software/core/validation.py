@@ -6,9 +6,9 @@ import hashlib
 import re
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from sims.software.core.base import CoreState, CoreWorld, Told, core_world, read
+from sims.software.core.base import CoreState, CoreWorld, core_world, read
 
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
 USERNAME = re.compile(r"\w{3,16}", re.ASCII)
@@ -30,43 +30,43 @@ class Validation(CoreWorld[Nothing]):
 
     name = "core:validation"
 
-    @read()
-    def validate_email(self, email: Annotated[str, Field(description="the email address")]) -> Told:
+    @read
+    def validate_email(self, email: Annotated[str, Field(description="the email address")]) -> JsonValue:
         """Tell whether it is an email address."""
-        return Told(result=bool(EMAIL.fullmatch(email)))
+        return bool(EMAIL.fullmatch(email))
 
-    @read()
-    def validate_username(self, username: Annotated[str, Field(description="the user name")]) -> Told:
+    @read
+    def validate_username(self, username: Annotated[str, Field(description="the user name")]) -> JsonValue:
         """Tell whether it is a user name: 3 to 16 letters, digits and underscores."""
-        return Told(result=bool(USERNAME.fullmatch(username)))
+        return bool(USERNAME.fullmatch(username))
 
-    @read()
-    def hash_password(self, password: Password) -> Told:
+    @read
+    def hash_password(self, password: Password) -> JsonValue:
         """Tell the SHA-256 of a password, hexadecimal."""
-        return Told(result=sha256(password))
+        return sha256(password)
 
-    @read()
+    @read
     def check_password_hash(
         self, password: Password, hashed_password: Annotated[str, Field(description="its hash")]
-    ) -> Told:
+    ) -> JsonValue:
         """Tell whether a hash is that of a password."""
-        return Told(result=sha256(password) == hashed_password)
+        return sha256(password) == hashed_password
 
-    @read()
+    @read
     def generate_otp(
         self, length: Annotated[int, Field(ge=1, le=len(DIGITS), description="number of digits")] = 6
-    ) -> Told:
+    ) -> JsonValue:
         """Tell a one-time password."""
-        return Told(result=DIGITS[:length])
+        return DIGITS[:length]
 
-    @read()
+    @read
     def verify_otp(
         self,
         input_otp: Annotated[str, Field(description="what was entered")],
         correct_otp: Annotated[str, Field(description="what it should be")],
-    ) -> Told:
+    ) -> JsonValue:
         """Tell whether a one-time password is the right one."""
-        return Told(result=input_otp == correct_otp)
+        return input_otp == correct_otp
 
 
 WORLD = core_world(Validation, Nothing)

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from configs.errors import ConfigError
+from configs.tasks_loader import load_task
 from core_eval.cli.main import main
 
 Call = str | dict[str, dict[str, Any]]
@@ -98,6 +100,57 @@ def test_the_oracle_does_them(world: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["tasks", "verify", "own.yaml", "--nominal"]) == 0
 
 
+def test_calls_before_the_episode_make_its_initial_state(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("core.json").write_text(
+        json.dumps(
+            [
+                core_task("pay", "transactions", TASKS["transactions"]["pay"]["paths"]),
+                core_task("tidy", "file_management", TASKS["file_management"]["tidy"]["paths"]),
+            ]
+        )
+    )
+    accounts = [{"create_account": {"account_id": name}} for name in "AB"]
+    before = {
+        "pay": [*accounts, {"deposit": {"account_id": "A", "amount": 500}}],
+        "tidy": [
+            {"create_file": {"filename": "old.txt"}},
+            {"delete_file": {"filename": "meeting_notes.txt"}},
+            "list_files",
+        ],
+    }
+    Path("own.yaml").write_text(json.dumps({"core": "core.json", "init": before}))
+    assert load_task("own.yaml#tidy").init == {"files": {"old.txt": "", "meeting_notes.txt": None}}
+    episodes, said = run(capsys, "--suite", "own.yaml")
+    assert len(episodes) == 2 and said == ""
+    for episode in episodes:
+        assert_right(episode)
+
+
+@pytest.mark.parametrize(
+    ("init", "says"),
+    [
+        (
+            "[{deposit: {account_id: A, amount: 1}}]",
+            "init.7.0: deposit is rejected: There is no account 'A'.",
+        ),
+        (
+            "[create_account]",
+            "init.7.0: create_account is invalid: create_account: account_id: Field required",
+        ),
+        ("[{a: {}, b: {}}]", "init.7.0: must be a tool, or a tool with its arguments"),
+        ("[{a: 1}]", "init.7.0.a: the arguments must be a mapping"),
+        ("{acounts: {}}", "init.7: initial state: acounts: unknown key"),
+    ],
+)
+def test_a_wrong_initial_state_is_told_with_file_and_key(init: str, says: str) -> None:
+    record = core_task("7", "transactions", [[{"create_account": {"account_id": "A"}}]])
+    Path("core.json").write_text(json.dumps([record]))
+    Path("own.yaml").write_text(f"core: core.json\ninit:\n  '7': {init}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_task("own.yaml")
+    assert str(caught.value).startswith(f"own.yaml:3: {says}")
+
+
 def test_several_worlds_start_elsewhere() -> None:
     starts = {world for world, tasks in TASKS.items() if any("init" in task for task in tasks.values())}
     assert set(TASKS) - starts == {"validation"}, "which has no state"
@@ -154,3 +207,12 @@ def test_a_later_golden_path_that_does_not_run_is_told(capsys: pytest.CaptureFix
         (episode,), said = run(capsys, "--task", "core.json#7", "--rig", rig)
         assert (episode["final_state_ok"], episode["response_ok"]) == (None, None)
         assert f"fails on rig {rig}: call 0 (make_tea) is invalid: there is no tool 'make_tea'" in said
+
+
+def test_a_report_does_not_say_that_no_harm_was_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """There are no rules that could tell."""
+    Path("core.json").write_text(json.dumps([core_task("7", "automation", [["turn_on_lights"]])]))
+    run(capsys, "--task", "core.json", "--rig", "sim", "--db", "log.db")
+    assert main(["show", "log.db", "--episode", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "no harm was done" not in told and "A core:automation has no harm rules" in told
