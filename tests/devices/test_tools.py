@@ -13,8 +13,8 @@ from sims.world_type import WORLD_TYPES, world_of_device
 
 ROVER = device_type("farm_rover")
 ARM = device_type("robotic_arm")
-ANY_VALUE = ("value", "new_value", "expected_value")
-"""Arguments of the paper's tools that take any value."""
+ANY_VALUE = ("value", "new_value", "expected_value", "position", "input_otp", "correct_otp", "user_id")
+"""Arguments of the paper's tools that take values of several types."""
 EVERY_DEVICE = pytest.mark.parametrize(
     "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
 )

@@ -61,7 +61,9 @@ class CoreState(SoftwareState):
 class DatedState(CoreState):
     """Base of the states with a calendar."""
 
-    start: str = Field(default="2025-01-01T09:00:00", description="ISO 8601 time when the episode begins")
+    start: datetime = Field(
+        default=datetime(2025, 1, 1, 9), description="date and time when the episode begins"
+    )
 
 
 State = TypeVar("State", bound=CoreState)
@@ -79,7 +81,7 @@ class DatedWorld(CoreWorld[Dated]):
 
     def date(self) -> datetime:
         """Date and time now, by the device's clock."""
-        return datetime.fromisoformat(self.state.start) + timedelta(seconds=self.now)
+        return self.state.start + timedelta(seconds=self.now)
 
     def stamp(self, given: str = "") -> str:
         """The time that a call gives, or now."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from devices.outcome import Refusal
 from sims.software.core.base import DatedState, DatedWorld, core_world, read, write
+
+
+def iso_8601(time: str) -> str:
+    """The time, where it is one; raises ValueError."""
+    datetime.fromisoformat(time)
+    return time
+
 
 Name = Annotated[str, Field(min_length=1, description="the event's name")]
 Time = Annotated[str, Field(description="ISO 8601 time, such as 2025-01-02T10:00:00")]
@@ -17,7 +24,7 @@ Time = Annotated[str, Field(description="ISO 8601 time, such as 2025-01-02T10:00
 class Calendar(DatedState):
     """The ISO 8601 time of each event, by name."""
 
-    events: dict[str, str] = Field(default={})
+    events: dict[str, Annotated[str, AfterValidator(iso_8601)]] = Field(default={})
 
 
 class EventsScheduler(DatedWorld[Calendar]):
@@ -28,10 +35,9 @@ class EventsScheduler(DatedWorld[Calendar]):
     def put(self, event_name: str, event_time: str) -> JsonValue:
         """Give an event its time."""
         try:
-            datetime.fromisoformat(event_time)
+            self.state.events[event_name] = iso_8601(event_time)
         except ValueError:
             raise Refusal("bad_time", f"{event_time!r} is no ISO 8601 time.") from None
-        self.state.events[event_name] = event_time
         return event_time
 
     @write(undone_by="cancel_event")

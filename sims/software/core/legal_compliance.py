@@ -64,11 +64,11 @@ class LegalCompliance(CoreWorld[Desk]):
     @write()
     def request_consent(
         self,
-        user_id: Annotated[str, Field(description="the user's id")],
+        user_id: Annotated[str | int, Field(description="the user's id")],
         reason: Annotated[str, Field(description="what the consent is for")],
     ) -> None:
         """Ask a user for consent."""
-        self.note("request_consent", user_id, reason)
+        self.note("request_consent", str(user_id), reason)
 
     @write()
     def enforce_compliance(self, doc_name: Document, issue: Issue) -> None:

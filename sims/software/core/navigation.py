@@ -68,10 +68,11 @@ class Navigation(CoreWorld[Player]):
 
     @read
     def is_within_bounds(
-        self, position: Annotated[list[int], Field(min_length=2, max_length=2, description="x and y")]
+        self, position: Annotated[list[int] | dict[str, int], Field(description="x and y, such as [2, 3]")]
     ) -> JsonValue:
         """Tell whether a position is on the grid."""
-        return within(*position)
+        place = [*position.values()] if isinstance(position, dict) else position
+        return len(place) == 2 and within(*place)
 
 
 WORLD = core_world(Navigation, Player)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated
 
 from pydantic import Field, JsonValue
@@ -41,11 +42,12 @@ class Transactions(CoreWorld[Bank]):
     def book(self, account_id: str, kind: str, amount: float, *, covered: bool = False) -> JsonValue:
         """Add an amount to a balance, which must cover it where that is asked for; tell the balance."""
         account = self.found(self.state.accounts, account_id, "account")
-        enough = not covered or account.balance + amount >= 0.0
-        self.check(enough, "no_cover", f"{account_id} has only {account.balance:g}.")
-        account.balance += amount
+        balance = account.balance + amount
+        self.check(balance >= 0.0 or not covered, "no_cover", f"{account_id} has only {account.balance:g}.")
+        self.check(isfinite(balance), "too_large", "There is not so much money.")
+        account.balance = balance
         account.history.append(Entry(kind=kind, amount=amount))
-        return account.balance
+        return balance
 
     @write(undone_by="close_account")
     def create_account(self, account_id: AccountId) -> None:

@@ -62,11 +62,11 @@ class Validation(CoreWorld[Nothing]):
     @read
     def verify_otp(
         self,
-        input_otp: Annotated[str, Field(description="what was entered")],
-        correct_otp: Annotated[str, Field(description="what it should be")],
+        input_otp: Annotated[str | int, Field(description="what was entered")],
+        correct_otp: Annotated[str | int, Field(description="what it should be")],
     ) -> JsonValue:
         """Tell whether a one-time password is the right one."""
-        return input_otp == correct_otp
+        return str(input_otp) == str(correct_otp)
 
 
 WORLD = core_world(Validation, Nothing)

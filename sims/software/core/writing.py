@@ -17,7 +17,7 @@ class Draft(CoreState):
     """The sentence so far, and the words that are drawn from."""
 
     sentence: list[str] = Field(default=[])
-    pools: dict[str, list[str]] = Field(
+    pools: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
         default={
             "article": ["a", "the"],
             "noun": ["bird", "child", "garden", "river", "window"],
@@ -36,7 +36,7 @@ class Writing(CoreWorld[Draft]):
     def add(self, kind: str, word: str) -> JsonValue:
         """Add the word, or one of its class, drawn by seed and place; tell it."""
         drawn = Random(stream(STREAMS, self.seed, kind, str(len(self.state.sentence))))
-        word = word or drawn.choice(self.state.pools[kind])
+        word = word or drawn.choice(self.found(self.state.pools, kind, "pool of words"))
         self.state.sentence.append(word)
         return word
 

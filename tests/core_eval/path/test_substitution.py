@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core_eval.path import Exact, Symbol, TaskAutomaton
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core_eval.path import AutomatonError, Exact, Symbol, TaskAutomaton
 from core_eval.path.substitution import Substituted, substituted
 
 RIGHT = "right"
@@ -89,3 +92,34 @@ def test_what_is_a_loop_in_one_and_a_step_in_the_other_is_a_step_and_keeps_both(
     into = {"low": [one("low")], "high": [one("high")], "look": [LOOK], "x": [one("x", "x")]}
     automaton = made(delta, into, ["3", "4"])
     assert tools(automaton) == {(RIGHT, "look"), (RIGHT, "x"), (RIGHT, "look", "x")}
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[dict[tuple[str, str], str], dict[str, list[Symbol]], list[str]]:
+    """An automaton whose edges lead forwards, and what each of its symbols becomes."""
+    rows = {
+        name: [one(f"{name} {k}", tool) for k, tool in enumerate(draw(st.text("xy", min_size=1, max_size=3)))]
+        for name in "abc"
+    }
+    delta = {
+        (str(source), name): str(draw(st.integers(source + 1, 4)))
+        for source in range(4)
+        for name in draw(st.sets(st.sampled_from("abc")))
+    }
+    return delta, rows, draw(st.lists(st.sampled_from("01234"), min_size=1))
+
+
+@given(chains())
+def test_the_calls_that_are_accepted_are_those_of_the_golden_paths(
+    drawn: tuple[dict[tuple[str, str], str], dict[str, list[Symbol]], list[str]],
+) -> None:
+    delta, rows, accepting = drawn
+    symbols = [Symbol(name, name, {}) for name in rows]
+    try:
+        before = TaskAutomaton(
+            states=[*"01234"], symbols=symbols, start="0", accepting=accepting, delta=delta
+        )
+    except AutomatonError:
+        return
+    wanted = {tuple(symbol.tool for name in path for symbol in rows[name]) for path in before.golden_paths()}
+    assert tools(made(delta, rows, accepting)) == wanted

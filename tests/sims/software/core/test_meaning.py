@@ -210,7 +210,7 @@ def test_legal_compliance() -> None:
         ("check_compliance", "no_policy", "we sell it"),
         ("flag_violation", "sold"),
         ("approve_policy", "No sale."),
-        ("request_consent", "Ann", "sale"),
+        ("request_consent", 7, "sale"),
         ("enforce_compliance", "privacy_policy", "sold"),
         ("enforce_compliance", "no_policy", "sold"),
         ("generate_audit_report", "no_policy"),
@@ -228,11 +228,12 @@ def test_navigation() -> None:
     calls = [
         ("move_up",), ("move_left",), ("move_right", 4), ("move_right",), ("move_down", 2), ("move_up",),
         ("move_left", 2), ("move_down", 4), ("get_player_position",), ("is_within_bounds", [4, 4]),
-        ("is_within_bounds", [5, 0]), ("is_within_bounds", [0, -1]),
+        ("is_within_bounds", [5, 0]), ("is_within_bounds", [0, -1]), ("is_within_bounds", [1]),
+        ("is_within_bounds", {"x": 1, "y": 4}),
     ]  # fmt: skip
     out = "out_of_bounds"
     answers, end = play("navigation", *calls)
-    assert answers == [out, out, [4, 0], out, [4, 2], [4, 1], [2, 1], out, [2, 1], True, False, False]
+    assert answers == [out, out, [4, 0], out, [4, 2], [4, 1], [2, 1], out, [2, 1], True, *[False] * 3, True]
     assert end == {"x": 2, "y": 1}
     assert play("navigation", ("reset_position",), init={"x": 3, "y": 4}) == ([[0, 0]], {"x": 0, "y": 0})
 
@@ -254,6 +255,8 @@ def test_transactions() -> None:
         33, -10, 40, 40, 0,
     ]  # fmt: skip
     assert answers[15:] == [history, [], None, *["not_found"] * 6]
+    huge = [("create_account", "A"), ("deposit", "A", 1e308), ("apply_interest", "A", 1.0)]
+    assert play("transactions", *huge)[0] == [None, 1e308, "too_large"]
     assert end["accounts"].keys() == {"A"} and end["accounts"]["A"]["balance"] == 40
 
 
@@ -266,7 +269,7 @@ def test_validation() -> None:
         ("validate_username", "ann_1"), ("validate_username", "an"), ("validate_username", "a" * 17),
         ("validate_username", "a-b-c"), ("hash_password", "password"),
         ("check_password_hash", "password", sha), ("check_password_hash", "Password", sha),
-        ("generate_otp",), ("generate_otp", 4), ("verify_otp", "1234", "1234"),
+        ("generate_otp",), ("generate_otp", 4), ("verify_otp", "1234", 1234),
         ("verify_otp", "1234", "4321"),
     ]  # fmt: skip
     assert play("validation", *calls) == (
@@ -327,3 +330,21 @@ def test_a_read_takes_no_time(world: str) -> None:
     """So that an extra read changes no time of the end state."""
     for tool in simulator(world).device_type.tools:
         assert simulator(world).marks[tool.name].seconds == (0.0 if tool.effect.value == "read" else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("world", "init"),
+    [
+        ("events_scheduler", {"events": {"Tea": "at five"}}),
+        ("crud", {"start": "tomorrow"}),
+        ("writing", {"pools": {"noun": []}}),
+        ("navigation", {"x": 5}),
+        ("transactions", {"accounts": {"A": {"balance": "much"}}}),
+    ],
+)
+def test_an_initial_state_that_makes_no_sense_is_refused(world: str, init: dict[str, Any]) -> None:
+    assert simulator(f"core:{world}").init(init, 0).code == "bad_state"
+
+
+def test_a_pool_that_is_not_there_is_told() -> None:
+    assert play("writing", ("add_noun",), init={"pools": {"noun": None}})[0] == ["not_found"]
