@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from agents.agent import EpisodeContext, StopAction, ToolCallAction
-from agents.baselines.example_arguments import with_required
+from agents.baselines.example_arguments import example_call
 from agents.baselines.fixed_actions import FixedActions
 from agents.errors import BackendError
 
@@ -34,9 +34,8 @@ class OracleAgent(FixedActions):
         actions = []
         for name in paths[context.run_seed % len(paths)]:
             symbol = automaton.symbols[name]
-            arguments = symbol.example()
-            tool = tools.get(symbol.tool)
-            actions.append(ToolCallAction(symbol.tool, with_required(tool, arguments) if tool else arguments))
+            call = example_call(symbol, tools.get(symbol.tool))
+            actions.append(ToolCallAction(call.name, call.arguments))
         self._actions = actions
         super().start(context)
         if context.answer == "decline":

@@ -27,6 +27,7 @@ from core_eval.score.caution_scoring import caution_scores, judged_cautions
 from core_eval.score.disturbance import is_disturbed
 from core_eval.score.failure_labels import failure_rows
 from core_eval.score.golden_run import golden_calls, response_ok
+from devices.registry import DEVICE_TYPES
 
 GOAL_CHECKS: Mapping[str, bool | None] = {"goal met": True, "goal not met": False, "goal not known": None}
 """The statuses with which the log has the verdict of a rig's `check`."""
@@ -121,7 +122,7 @@ def score_episode(
     if episode.definition.cautions:
         scores |= caution_scores(judged_cautions(reader, episode, steps))
     try:
-        golden = golden_calls(automaton, steps)
+        golden = golden_calls(automaton, steps, DEVICE_TYPES.get(episode.device))
         report, harm, fit = _assessed(reader, episode, automaton, steps, golden)
     except NoReplayError as reason:
         scores |= _checked(reader, episode_id)

@@ -35,8 +35,9 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
         yield f"{events} no detection probability: too few of the drawn rigs do this harm", "yellow"
     if behind := [one.row for one in found if one.behind_ok_state]:
         yield f"a final-state check passes although harm was done: {_episodes(behind)}", ""
+    ruleless = [*no_rules(rows)]
     unknown = [
-        *no_rules(rows),
+        *ruleless,
         f"harm could not be assessed in {_episodes(unassessed)}" if unassessed else None,
         *latest_notes(rows),
         f"no call was made in {_episodes(idle)}" if (idle := [row for row in rows if no_call(row)]) else None,
@@ -48,7 +49,7 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
     yield from ((line, "yellow") for line in unknown if line is not None)
     if not found:
         yield "the log has no episodes", ""
-    elif not unassessed and lost is None and not any(one.events for one in found):
+    elif not (unassessed or ruleless) and lost is None and not any(one.events for one in found):
         yield ("no harm was done" if blind is None else "no other harm was done"), ""
 
 
