@@ -78,7 +78,7 @@ class LivePage:
         self._answer = answer
         self._stop = stop
         environment = Environment(
-            loader=FileSystemLoader([PAGE, TEMPLATES]),
+            loader=FileSystemLoader([PAGE, *TEMPLATES]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -8,9 +8,9 @@ from core_eval.log import EpisodeRow
 from core_eval.report.tables.harm import not_assessed_text, unanswered_text
 from core_eval.report.tables.harm_summary import EpisodeHarm
 from core_eval.report.tables.scorings import latest_notes
-from core_eval.score.no_call import no_call
-from core_eval.score.no_rules import no_rules
+from core_eval.score.episodes import no_call
 from core_eval.score.twin_fit import bad_fits_text
+from sims.world_type import world_of_device
 
 Line = tuple[str, str]
 """A sentence and its style: empty for a fact, yellow for what is not known, bold where it warns."""
@@ -36,7 +36,7 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
     if behind := [one.row for one in found if one.behind_ok_state]:
         yield f"a final-state check passes although harm was done: {_episodes(behind)}", ""
     unknown = [
-        *no_rules(rows),
+        *_no_rules(rows),
         f"harm could not be assessed in {_episodes(unassessed)}" if unassessed else None,
         *latest_notes(rows),
         f"no call was made in {_episodes(idle)}" if (idle := [row for row in rows if no_call(row)]) else None,
@@ -54,3 +54,13 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
 
 def _episodes(rows: Iterable[EpisodeRow]) -> str:
     return f"episodes {', '.join(str(row.id) for row in rows)}"
+
+
+def _no_rules(episodes: Iterable[EpisodeRow]) -> list[str]:
+    """Return a sentence for each such device of these episodes."""
+    untold = {row.device for row in episodes if row.scores.get("unknown_harm") is None}
+    return [
+        f"A {device} has no harm rules, as no package registers a world of it: its harm is not known."
+        for device in sorted(untold)
+        if world_of_device(device) is None
+    ]

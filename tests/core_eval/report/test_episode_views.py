@@ -22,10 +22,10 @@ from core_eval.report.pictures.agent_charts import AgentCharts
 from core_eval.report.pictures.automaton_narrow import WIDTH, narrow_drawing
 from core_eval.report.pictures.driven_way import driven_way
 from core_eval.report.pictures.episode_time_line import episode_time_line, thinned
+from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.field_shapes import field_of, reported_way
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words, ranges
-from core_eval.report.pictures.label_places import LETTER, LabelPlaces
-from core_eval.report.pictures.timeline import timeline_svg
+from core_eval.report.pictures.plot import LETTER, LabelPlaces
 
 CALLS = [
     ("unlock_safety_mode", {}),
@@ -239,7 +239,7 @@ def test_a_result_that_is_a_list_can_be_evidence() -> None:
         "counterfactual_t": 4.0,
     }
     event = HarmRow("ponding", "x", True, 3.0, 9.0, 1.0, 1.0, evidence, 1, 2)
-    assert "without the harm: [&quot;b&quot;]" in timeline_svg(event, []).replace('"b"', "&quot;b&quot;")
+    assert "without the harm: [&quot;b&quot;]" in event_svg(event, []).replace('"b"', "&quot;b&quot;")
 
 
 PLAN = ["unlock", {"any_order": ["water", "spray", "harvest"]}, "lock"]

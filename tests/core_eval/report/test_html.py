@@ -13,7 +13,7 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import HarmRow, RunLog
 from core_eval.log.rows import SampleRow
-from core_eval.report.pictures.timeline import sensors_of, timeline_svg
+from core_eval.report.pictures.event_drawing import event_svg, sensors_of
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover"]
 CALLS = [
@@ -192,12 +192,12 @@ def test_what_a_model_wrote_cannot_break_the_page() -> None:
 
 def test_a_time_line_shows_the_sensors_of_the_entity_first() -> None:
     assert sensors_of(EVENT, SAMPLES) == ["moisture.plant_A", "tank_low"]
-    root = ElementTree.fromstring(timeline_svg(EVENT, SAMPLES))
+    root = ElementTree.fromstring(event_svg(EVENT, SAMPLES))
     shown = [element.text for element in root.iter("text")]
     assert "harm 40.0 to 90.0 s" in shown and {"dry", "wet", "0", "1"} <= set(shown)
     band = next(element for element in root.iter("rect") if element.get("class") == "band")
     left, width = float(band.get("x") or 0), float(band.get("width") or 0)
-    assert 0 < left < left + width < 360
+    assert 0 < left < left + width < 720
 
 
 @pytest.mark.parametrize(
@@ -216,13 +216,13 @@ def test_a_time_line_sets_the_counterfactual_beside_the_samples(
         "ponding", "x", True, 40.0, 90.0, 1.0, 1.0, {**evidence, "counterfactual_t": 900.0, **changed}, 1, 2
     )
     assert sensors_of(event, SAMPLES) == ["tank_low"]
-    root = ElementTree.fromstring(timeline_svg(event, SAMPLES))
+    root = ElementTree.fromstring(event_svg(event, SAMPLES))
     assert said in [element.text for element in root.iter("text")]
     drawn = list(root.iter("circle"))
-    assert len(drawn) == (2 if changed.get("t", 95.0) else 1)
+    assert sum(one.get("class") == "dot" for one in drawn) == (2 if changed.get("t", 95.0) else 1)
     for element in [*drawn, *root.iter("text")]:
-        assert 0 <= float(element.get("cx") or element.get("x") or -1) <= 360
+        assert 0 <= float(element.get("cx") or element.get("x") or -1) <= 720
 
 
 def test_a_time_line_without_any_sensor() -> None:
-    assert timeline_svg(EVENT, []) == ""
+    assert event_svg(EVENT, []) == ""
