@@ -59,7 +59,7 @@ def _harm(episodes: Sequence[EpisodeRow]) -> str:
         return told
     worlds = Counter(row.world or row.device for row in unseen)
     (world, most), *others = worlds.most_common()
-    where = f", {most} of them of {world}" if others else ""
+    where = f", {most} of them in {world}," if others else ""
     return f"{told}; in {_episodes(len(unseen))}{where} the rig's own sensors miss harm"
 
 

@@ -142,6 +142,12 @@ def episode_view(
     seen = None if field is None else field_view(field, steps, told)
     line = episode_time_line(row, steps, samples, truth, told)
     automaton = reader.automaton(row)
+    due = [
+        expected_calls(automaton, step.state_before) if step.kind == StepKind.HARMFUL else ""
+        for step in steps
+    ]
+    # Of several wrong calls in a row the first tells it.
+    due = [words if not place or words != due[place - 1] else "" for place, words in enumerate(due)]
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
     return EpisodeView(
         row=row,
@@ -158,11 +164,9 @@ def episode_view(
                 deviation=off_path.get(step.k),
                 by_twin=by_twin(row, step.k),
                 undoes=undone.get(step.k),
-                expected=expected_calls(automaton, step.state_before)
-                if step.kind == StepKind.HARMFUL
-                else "",
+                expected=due[place],
             )
-            for step in steps
+            for place, step in enumerate(steps)
         ],
         last_words=folded(last[-1].text) if last and last[-1].text else None,
         last_cost=cost_text(last[-1]) if last else "",

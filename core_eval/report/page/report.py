@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import time
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, LogReader, RunRow
-from core_eval.log.charged import blameless, charged
+from core_eval.log.charged import blameless
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
-from core_eval.report.page.episode import EpisodeView, episode_view
+from core_eval.report.page.episode import episode_view
 from core_eval.report.page.event_choice import most_evident, trace_of
 from core_eval.report.page.first_page import agent_lines, worst_episodes
 from core_eval.report.page.grid import world_grid
-from core_eval.report.page.transcript import ToolSet
+from core_eval.report.page.stories import Page, Stories, story_pages
+from core_eval.report.page.templating import environment_of_pages, tool_sets_of
 from core_eval.report.pictures.agent_charts import scatters
 from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import event_pictures
-from core_eval.report.pictures.risk_coverage import band_words, expected_choices, risk_svg
+from core_eval.report.pictures.risk_coverage import expected_choices, risk_svg
 from core_eval.report.pictures.roc_drawing import logged_curves, panel_svg, set_names
-from core_eval.report.pictures.standalone import STYLES
 from core_eval.report.tables.agents import (
     agent_columns,
     agent_groups,
-    cell,
     difference_columns,
     differences,
     episode_columns,
@@ -48,17 +44,14 @@ from core_eval.report.tables.model_lines import options_lines
 from core_eval.report.tables.worlds import worlds
 from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.episodes import INEXACT_NOTE, inexact_json, left_record_line, no_call
+from core_eval.score.episodes import inexact_json, left_record_line
 from core_eval.score.metrics import RANKED
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
 from core_eval.score.summary import means
 from core_eval.score.tracked import Tracked, untracked
-from core_eval.text.visible_text import LINE_AND_TAB, visible
 from sims.world_type import unit_of
 
-TEMPLATES = (Path(__file__).parent / "templates", STYLES)
-"""Where the pages' templates are, and their styles."""
 DRAWINGS = 12
 """Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
 """
@@ -69,14 +62,6 @@ EVERYTHING = "everything.html"
 """The page of all tables, in the folder of episodes."""
 STORIES = 100
 """The worst episodes among which those are sought whose events are drawn closely."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """A file of the report; `path` is relative to the folder of its first page."""
-
-    path: str
-    text: str
 
 
 def html_pages(
@@ -95,7 +80,7 @@ def html_pages(
     Raises:
         LogError: the log cannot be read.
     """
-    environment = _environment()
+    environment = environment_of_pages()
     ids = reader.episode_ids()
     read = [reader.episode(one) for one in tracked("reading", ids, len(ids))]
     episodes = (wanted or EpisodeFilter()).choose(reader, read)
@@ -106,14 +91,14 @@ def html_pages(
     harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
     ways = Ways()
 
-    def views(rows: Sequence[EpisodeRow]) -> Iterator[EpisodeView]:
-        for row in tracked("writing episodes", rows, len(rows)):
-            drawn = drawings.get(row.id, {})
-            yield episode_view(reader, harm[row.id], runs.get(row.run_id), drawn, pictures.of(row.id), ways)
-
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
-    stories = list(views(episodes)) if whole else []
+    stories = [
+        episode_view(
+            reader, harm[row.id], runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id), ways
+        )
+        for row in (tracked("writing episodes", episodes, len(episodes)) if whole else ())
+    ]
     everything = _everything(episodes, list(harm.values()), aggregate, runs.values())
     agents = by_agent(episodes)
     context = {
@@ -126,7 +111,7 @@ def html_pages(
         "count": len(episodes),
         "stories": stories,
         "first": worst[0].id if worst else None,
-        "tool_sets": _tool_sets(stories),
+        "tool_sets": tool_sets_of(stories),
         **everything,
     }
     yield Page(
@@ -144,18 +129,8 @@ def html_pages(
     if whole:
         return
     yield Page(f"{folder}{EVERYTHING}", environment.get_template("all.html.j2").render(context, there=""))
-    template = environment.get_template("episode.html.j2")
-    for place, story in enumerate(views(episodes)):
-        text = template.render(
-            file=reader.path.name,
-            folder=None,
-            story=story,
-            index=f"../{index}",
-            before=episodes[place - 1].id if place else None,
-            after=episodes[place + 1].id if place + 1 < len(episodes) else None,
-            tool_sets=_tool_sets([story]),
-        )
-        yield Page(f"{folder}{story.row.id}.html", text)
+    stories_of = Stories(reader.path, folder, index, episodes, harm, runs, drawings, pictures)
+    yield from tracked("writing episodes", story_pages(stories_of), len(episodes))
 
 
 def _everything(
@@ -240,58 +215,6 @@ def _about(episodes: Sequence[EpisodeRow], runs: Iterable[RunRow]) -> str:
     return f"{told[0]}: {', '.join(told[1:])}{' · ' if days else ''}{', '.join(days[:3])}"
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=shown_value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(
-        cell=cell,
-        charged=charged,
-        inexact_note=INEXACT_NOTE,
-        no_call=no_call,
-        band_words=band_words,
-        # A page runs these scripts and no other: whatever a model wrote stays text.
-        list_script=Script.of("links.js", "lists.js"),
-        story_script=Script.of("links.js", "play.js"),
-        whole_script=Script.of("links.js", "lists.js", "play.js"),
-    )
-    environment.filters["when"] = _when
-    environment.filters["svg"] = _own_names
-    environment.filters["capitalize_first"] = lambda words: words[:1].upper() + words[1:]
-    return environment
-
-
-@dataclass(frozen=True)
-class Script:
-    """A page's script, and its hash, by which the page allows it."""
-
-    text: Markup
-    hash: str
-
-    @classmethod
-    def of(cls, *names: str) -> Script:
-        """Return the script made of these files."""
-        text = '"use strict";\n' + "".join(
-            (TEMPLATES[0] / name).read_text(encoding="utf-8") for name in names
-        )
-        return cls(Markup(text), b64encode(sha256(text.encode()).digest()).decode())
-
-
-def _own_names(svg: str, episode: int) -> Markup:
-    """Give the markers of a picture names of their own: several pictures share a page."""
-    return Markup(svg.replace('id="', f'id="e{episode}-').replace("url(#", f"url(#e{episode}-"))
-
-
-def _tool_sets(stories: Iterable[EpisodeView]) -> list[ToolSet]:
-    """Return the distinct sets of tools: many episodes share one."""
-    return list({story.tools.id: story.tools for story in stories if story.tools is not None}.values())
-
-
 def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:
     """Return by episode the drawings of those of its events that are drawn closely, by index."""
     found: dict[int, dict[int, Markup]] = {}
@@ -310,14 +233,3 @@ def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, di
         if not left:
             break
     return found
-
-
-def shown_value(value: Any) -> Any:
-    """Escape control and bidirectional characters of a value for the page."""
-    if isinstance(value, Markup):
-        return Markup(visible(str(value), LINE_AND_TAB))
-    return visible(value, LINE_AND_TAB) if isinstance(value, str) else value
-
-
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -12,6 +12,7 @@ from core_eval.harm.replay import Player, ReplayError
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.rows import TruthRow
 from core_eval.report.pictures.field_shapes import Point
+from core_eval.score.repeated import passed
 from core_eval.text.json_text import json_text
 from sims.world_shapes import pose_of
 
@@ -25,15 +26,21 @@ Way = list[tuple[float, Point]]
 
 
 class Ways:
-    """The ways of a log's episodes; those with the same start, calls and positions are replayed once."""
+    """The ways of a log's episodes; those with the same start, calls and positions are replayed once.
 
-    def __init__(self) -> None:
+    With `failed_only` those of episodes that passed are left out: a replay takes longer than all the rest.
+    """
+
+    def __init__(self, *, failed_only: bool = False) -> None:
+        self._failed_only = failed_only
         self._known: dict[tuple[str, ...], Way] = {}
 
     def __call__(
         self, reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[TruthRow]
     ) -> Way:
         """Return the way of an episode."""
+        if self._failed_only and passed(episode):
+            return []
         calls = [(step.tool, step.arguments) for step in steps if step.call_id is not None and step.status]
         start = episode.definition.world_state, episode.init, episode.world_seed
         places = [_position(row.state) for row in truth]

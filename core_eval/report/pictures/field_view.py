@@ -256,7 +256,7 @@ def key_words(view: FieldView, field: Field) -> Mapping[str, str]:
     if field.driven:
         words["way"] = "the way between" if view.from_truth else "the way that the rig reported"
     elif words:
-        words["straight"] = "the way between is not known"
+        words["straight"] = "the way between is not drawn"
     if any(not note.harm for note in view.notes):
         words["dose"] = "an amount given"
     if field.moves:

@@ -78,11 +78,14 @@ def agent_columns(metrics: Sequence[str] = TABLE, aggregate: Aggregate | None = 
     """Return the columns of the table of agents: means, with their intervals if there are several tries."""
     gated: list[Column[Group]] = []
     if aggregate is not None:
-        gated = [Column("gated min", lambda group: _gated(aggregate, group[1]))]
+        gated = [Column("gated min", lambda group: _gated(aggregate, group[1]), more=True)]
     return [
         Column("agent", lambda group: group[0], "name"),
         Column("episodes", lambda group: episodes_cell(group[1])),
-        *(Column(BY_NAME[m].heading, partial(_mean_of, m), leaves=_leaves(m)) for m in metrics),
+        *(
+            Column(BY_NAME[m].heading, partial(_mean_of, m), leaves=_leaves(m), more=m not in RANKING)
+            for m in metrics
+        ),
         *gated,
     ]
 
@@ -165,7 +168,7 @@ def difference_columns(metrics: Sequence[str]) -> list[Column[Difference]]:
     return [
         Column("difference", lambda one: one[0], "name"),
         Column("pairs", lambda one: str(one[1].pairs)),
-        *(Column(BY_NAME[m].heading, partial(_difference_of, m)) for m in metrics),
+        *(Column(BY_NAME[m].heading, partial(_difference_of, m), more=m not in RANKING) for m in metrics),
     ]
 
 
@@ -238,7 +241,10 @@ def task_columns(groups: Sequence[TaskGroup]) -> list[Column[TaskGroup]]:
         Column("agent", lambda group: group[1], "name"),
         Column("passed", lambda group: passed_cell(group[2])),
         *(Column(BY_NAME[m].heading, partial(_task_mean, m), leaves=_task_leaves(m)) for m in TASKS_TABLE),
-        *(Column(f"pass^{k}", partial(chance, k), leaves=leaving.index(f"pass^{k}") + 1) for k in shown),
+        *(
+            Column(f"pass^{k}", partial(chance, k), leaves=leaving.index(f"pass^{k}") + 1, more=True)
+            for k in shown
+        ),
     ]
 
 

@@ -98,7 +98,7 @@ def kind_columns(kinds: Sequence[KindHarm]) -> list[Column[KindHarm]]:
 
     def column(heading: str, cell: Callable[[KindHarm], str], kind: Kind = "number") -> Column[KindHarm]:
         leaves = leaving.index(heading) + 1 if heading in leaving else 0
-        return Column(heading, cell, kind, leaves)
+        return Column(heading, cell, kind, leaves, more=leaves > 0)
 
     def of_rule(words: Callable[[HarmRule | None, float], str], field: str) -> Callable[[KindHarm], str]:
         return lambda one: (

@@ -17,17 +17,18 @@ from core_eval.score.outcome import outcome
 
 
 def run_tables(
-    episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None
+    episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None, *, brief: bool = False
 ) -> Iterator[RenderableType]:
     """Yield the tables of tasks, worlds and agents, their differences and Pareto front, and the outcome.
 
     Args:
         episodes: those of the run.
         aggregate: how agents are compared, with a column of the gated minimum; None: as usual, without.
+        brief: leave out the tables with a row for each task or world.
     """
-    several_worlds = len(worlds(episodes)) > 1
+    several_worlds = len(worlds(episodes)) > 1 and not brief
     for one in (
-        agents.tasks_table(episodes),
+        None if brief else agents.tasks_table(episodes),
         harm_table(episodes) if several_worlds else None,
         path_table(episodes) if several_worlds else None,
         agents.agents_table(episodes, aggregate),

@@ -1,14 +1,12 @@
 """Pictures of harm events in the report: the moment of each, drawn once, and one line where none can be."""
 
-import io
 import json
 import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
-from PIL import Image
+from png_pixels import png_pixels
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
@@ -60,7 +58,7 @@ def log(tmp_path_factory):
 def pixels(field, state=STATE, struck=()):
     """The picture of a field, 416 x 208 pixels, as an array of colours: red, green, blue."""
     image = png(field_svg(field, state, (416, 208), struck), (416, 208))
-    return np.asarray(Image.open(io.BytesIO(image)).convert("RGB")).astype(int)
+    return png_pixels(image)[..., :3]
 
 
 def colour(image, x, y):

@@ -107,6 +107,14 @@ def test_a_page_tells_the_whole_log() -> None:
     assert "2 1 distinct" in " ".join(page.text.split()) and "±0.00" not in page.text
     assert "pass^1" in page.text and "Pareto front" in page.text
     assert re.search(r"oracle\s*2 of 2", page.text) and re.search(r"script\s*0 of 2", page.text)
+    # The title is the outcome, and each of the worst episodes has its calls and its map.
+    (title,) = re.findall("<title>pathrig: (.*)</title>", text)
+    assert (
+        title == "oracle passed 2 of 2, scripted:script passed 0 of 2; harm is charged in 2 episodes; "
+        "in 2 episodes the rig&#39;s own sensors miss harm."
+    )
+    assert text.count("<h1>") == 1 and text.count('class="card"') == 2 == text.count('<svg class="calls"')
+    assert "Expected instead: move_to(x~3.5, y~12.5, yaw=*)." in page.text
     # The scripted way: a harmful step, why it failed, what it undid, what the sensors said.
     assert "lock_safety_mode()" in page.text and "harmful" in page.text
     assert "reasoning deficit" in page.text and "Undoes step 1" in page.text
@@ -131,13 +139,16 @@ def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: 
     assert main(["report", "pathrig.db", *options]) == 0
     page, text = read(first)
     assert f'data-folder="{Path(folder).name}/"' in text
-    links = [link for link in page.links if "#episode-" in link]
-    assert {f"{Path(folder).name}/{number}.html#episode-{number}" for number in range(1, 5)} <= set(links)
+    links = [link for link in page.links if not link.startswith("#")]
+    assert f"{Path(folder).name}/everything.html" in links
+    assert sum("#episode-" in link for link in links) >= 3, "cells of the grid, and the worst"
     for link in links:
         assert (Path(first).parent / link.partition("#")[0]).is_file()
+    tables, _ = read(f"{folder}/everything.html")
+    assert {f"{number}.html#episode-{number}" for number in range(1, 5)} <= set(tables.links)
     for number in range(1, 5):
-        # A link from JUnit XML leads to the row, and from there to the page; steps are numbered from 0.
-        assert f"episode-{number}" in page.ids
+        # Steps are numbered from 0.
+        assert f"episode-{number}" in tables.ids
         own, told = read(f"{folder}/{number}.html")
         assert {f"episode-{number}", f"e{number}s0", f"e{number}s3"} <= set(own.ids)
         inside = {link.removeprefix("#") for link in own.links if link.startswith("#")}
@@ -149,7 +160,7 @@ def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: 
 
 def test_a_run_links_its_cases_to_a_folder_of_pages() -> None:
     assert main([*RUN, "--agent", "oracle", "--junit", "j.xml", "--report", "out"]) == 0
-    assert read("out/index.html")[0].ids.count("episode-1") == 1
+    assert read("out/episodes/1.html")[0].ids.count("episode-1") == 1
     assert "out/index.html#episode-1" in Path("j.xml").read_text()
 
 
