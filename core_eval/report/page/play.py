@@ -34,9 +34,7 @@ def play_data(
     if line is None:
         return None
     times = {step.k: step.t_device for step in steps if step.t_device is not None}
-    calls = [
-        [step.k, times[step.k] - (step.duration or 0.0), times[step.k]] for step in steps if step.k in times
-    ]
+    calls = [[step.k, times[step.k] - (step.duration or 0.0)] for step in steps if step.k in times]
     way: TimedWay = driven
     if field is not None and not driven:
         first = line.scale.values[0]

@@ -14,7 +14,7 @@ from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
 from core_eval.statistics.pareto import pareto_front
 
-WIDTH, HEIGHT = 480.0, 270.0
+WIDTH, HEIGHT = 330.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 14.0, 24.0, 36.0
 
 

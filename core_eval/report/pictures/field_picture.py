@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core_eval.report.pictures.field_shapes import Field, Point
-from core_eval.report.pictures.field_view import BELOW, draw_field
+from core_eval.report.pictures.field_view import draw_field
 from core_eval.report.pictures.plot import Plot
 
 BODY, PASSER = 8.0, 6.0
 """Radii of the machine and of what passes by, in the drawing's units."""
 
 
-def field_svg(
-    field: Field, state: Mapping[str, Any], size: tuple[int, int], struck: Sequence[str] = ()
-) -> str:
-    """Return the field from above, with the ratio of sides of `size`; what room is left is at the right.
+def field_svg(field: Field, state: Mapping[str, Any], struck: Sequence[str] = ()) -> str:
+    """Return the field from above, in the colours of the page around it.
 
     Args:
         field: with the stops and the way until then.
         state: the true state of that moment: the machine's `pose`, and `SECTION_at` for what passes.
-        size: width and height, pixels.
         struck: names of what harm is done to; the machine is marked for what is not on the map.
     """
     machine = _point(state.get("pose"))
@@ -38,15 +35,11 @@ def field_svg(
     def marks(plot: Plot) -> None:
         for where in passing.values():
             if where is not None:
+                plot.labels.keep_clear(*plot.at(where), PASSER)
                 plot.dot(where, "passer", PASSER)
         _machine(plot, machine, state.get("pose"))
 
-    left, low, right, high = field.bounds
-    plot = draw_field(field, (), (), crosses, marks, 0.0)
-    scale = plot.x.per_unit
-    tall = max((high - low) * scale + BELOW, (right - left) * scale * size[1] / size[0])
-    plot.width, plot.height = tall * size[0] / size[1], tall
-    return plot.svg()
+    return draw_field(field, (), (), crosses, marks).svg()
 
 
 def _machine(plot: Plot, at: Point | None, pose: Any) -> None:
@@ -58,6 +51,7 @@ def _machine(plot: Plot, at: Point | None, pose: Any) -> None:
         x, y = plot.at(at)
         dx, dy = 2.2 * BODY * math.cos(heading), -2.2 * BODY * math.sin(heading)
         plot.add(f'<path class="heading" d="M{x:.1f} {y:.1f}l{dx:.1f} {dy:.1f}"/>')
+    plot.labels.keep_clear(*plot.at(at), BODY)
     plot.dot(at, "machine", BODY)
 
 

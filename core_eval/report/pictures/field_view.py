@@ -70,7 +70,6 @@ def draw_field(
     doses: Sequence[Point] = (),
     crosses: Sequence[Point] = (),
     marks: Callable[[Plot], None] = lambda _: None,
-    wide: float = WIDTH,
 ) -> Plot:
     """Return the map of a field, with a ruler below it.
 
@@ -79,7 +78,6 @@ def draw_field(
         harmful: the calls whose stops are marked.
         doses, crosses: where something was given, and where harm was done.
         marks: draws more on the map, below the labels.
-        wide: the drawing's width at least.
     """
     left, low, right, high = field.bounds
     scale = min(WIDTH / (right - left), TALLEST / (high - low))
@@ -87,12 +85,12 @@ def draw_field(
     plot = Plot(
         "field",
         "top view of the field",
-        max(width, wide),
+        max(width, WIDTH),
         height + BELOW,
         Scale((left, right), (0.0, width), closed=False),
         Scale((low, high), (height, 0.0), closed=False),
     )
-    plot.labels = LabelPlaces(max(width, wide), height)
+    plot.labels = LabelPlaces(max(width, WIDTH), height)
     plot.add(
         f'<rect class="{"fence" if field.fenced else "ground"}" x="0.5" y="0.5" width="{width - 1:.1f}" '
         f'height="{height - 1:.1f}"/>'

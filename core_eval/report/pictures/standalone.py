@@ -15,11 +15,15 @@ FONTS = ("DejaVu Sans", "Liberation Sans", "Noto Sans", "Arial", "Helvetica", "F
 
 
 def standalone(svg: str, size: tuple[float, float]) -> str:
-    """Return a drawing as an SVG file of `size` (width, height), in the light colours of the pages."""
+    """Return a drawing as an SVG file of `size` (width, height), in the light colours of the pages.
+
+    It keeps its ratio of sides; what room is left is at the right, or below.
+    """
     width, height = size
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+    place = f'width="{width:.0f}" height="{height:.0f}" preserveAspectRatio="xMinYMin"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {place} '
     opened, _, rest = svg.replace("<svg ", head, 1).partition(">")
-    paper = '<rect class="paper" width="100%" height="100%"/>'
+    paper = '<rect class="paper" width="1000%" height="1000%"/>'
     return f"{opened}><style>{_light_styles()}</style>{paper}{rest}\n"
 
 

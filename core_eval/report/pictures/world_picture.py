@@ -152,4 +152,4 @@ class _Artist:
         struck = [
             event.entity for event in reader.harm(number) if event.t_start <= now <= event.t_end + LOOK_S
         ]
-        return field_svg(shown, state, self.size, struck)
+        return field_svg(shown, state, struck)

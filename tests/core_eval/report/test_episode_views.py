@@ -298,8 +298,8 @@ def test_agents_are_drawn_by_their_names(log: LogReader) -> None:
 
 def test_the_grid_has_worlds_and_their_tasks_the_most_trouble_first(log: LogReader) -> None:
     row = log.episode(1)
-    fine = replace(row, id=7, task="another", scores={**row.scores, "harmful_calls": 0.0, "excess_harm": 0.0})
-    fine.scores.update(accepted=1.0, unobserved_harm=0.0)
+    good = {"accepted": 1.0, "harmful_calls": 0.0, "excess_harm": 0.0, "unobserved_harm": 0.0}
+    fine = replace(row, id=7, task="another", scores={**row.scores, **good})
     own, *_ = [one for one in world_grid([fine, *log.episodes()]) if one.world.name == "farm_rover"]
     assert [task.name for task in own.tasks] == ["water_one_plant", "another"]
     whole, nobody = own.world.cells
@@ -340,4 +340,6 @@ def test_an_episode_is_played_from_its_first_moment_to_its_last(log: LogReader) 
     assert len(jumps) == len(field.stops) and jumps[0][1:] == told["way"][0][1:]
     assert play_data(None, steps, field, driven, view.at) is None
     assert ways(log, replace(row, id=99), steps, truth) is driven, "the same calls are replayed once"
-    assert Ways(failed_only=True)(log, log.episode(4), [], []) == []
+    assert Ways(failed_only=True)(log, row, steps, truth)
+    fine = replace(row, scores={"accepted": 1.0, "harmful_calls": 0.0, "excess_harm": 0.0})
+    assert Ways(failed_only=True)(log, fine, steps, truth) == []

@@ -57,7 +57,7 @@ def log(tmp_path_factory):
 
 def pixels(field, state=STATE, struck=()):
     """The picture of a field, 416 x 208 pixels, as an array of colours: red, green, blue."""
-    image = png(field_svg(field, state, (416, 208), struck), (416, 208))
+    image = png(field_svg(field, state, struck), (416, 208))
     return png_pixels(image)[..., :3]
 
 

@@ -167,7 +167,7 @@ def test_a_run_links_its_cases_to_a_folder_of_pages() -> None:
 def test_an_empty_log_and_a_bad_place(capsys: pytest.CaptureFixture[str]) -> None:
     RunLog(Path("empty.db")).close()
     assert main(["report", "empty.db", "-o", "page.html"]) == 0
-    assert "The log holds no episode." in read("page.html")[0].text
+    assert "No episode was run." in read("page.html")[0].text
     assert main(["report", "empty.db", "-o", "no/page.html"]) == 2
     assert "-o no/page.html: there is no folder" in capsys.readouterr().err
     assert main(["report", "none.db", "-o", "page.html"]) == 2
