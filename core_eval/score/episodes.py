@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from typing import TYPE_CHECKING
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.log.rows import ENDED_BY_AGENT
 from core_eval.score.metrics import METRICS
-from core_eval.statistics.intervals import Key
+
+if TYPE_CHECKING:
+    from core_eval.statistics.intervals import Key
 
 COUNTED = frozenset({"completed", "stopped"})
 """Only these enter the statistics: the others did not end because of the agent."""
