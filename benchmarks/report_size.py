@@ -2,9 +2,9 @@
 
     python benchmarks/report_size.py [--db big.db] [--keep FOLDER]
 
-Without `--db` the log is made first, which takes some 2 minutes of processor time. Printed are the size of the first page and of
-the whole report, the time that writing it took, by the clock and of all processes, and how long Chromium takes to its first paint of the
-first page, where it is installed.
+Without `--db` the log is made first, which takes some 2 minutes of processor time. Printed are the size of
+the first page and of the whole report, the time that writing it took, by the clock and of all processes, and
+how long Chromium takes to the first paint of the first page, where it is installed.
 """
 
 from __future__ import annotations

@@ -80,10 +80,11 @@ def tool_sets_of(stories: Iterable[EpisodeView]) -> list[ToolSet]:
 
 
 def shown_value(value: Any) -> Any:
-    """Escape control and bidirectional characters of a value for the page."""
-    if isinstance(value, Markup):
-        return Markup(visible(str(value), LINE_AND_TAB))
-    return visible(value, LINE_AND_TAB) if isinstance(value, str) else value
+    """Escape control and bidirectional characters of a value for the page.
+
+    Markup is the templates' own, of values that were escaped already, or a drawing, which escapes its words.
+    """
+    return visible(value, LINE_AND_TAB) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _when(seconds: float) -> str:
