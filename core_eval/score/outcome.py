@@ -22,9 +22,8 @@ def outcome(episodes: Sequence[EpisodeRow]) -> str:
     tries = counted(episodes)
     parts = [_passed(tries) if tries else "no episode counts", _harm(episodes)]
     if lost := len(episodes) - len(tries):
-        parts.append(
-            f"{_episodes(lost)} {'does' if lost == 1 else 'do'} not count, as rig, model or person ended it"
-        )
+        verb, them = ("does", "it") if lost == 1 else ("do", "them")
+        parts.append(f"{_episodes(lost)} {verb} not count: rig, link, model or person ended {them}")
     told = "; ".join(part for part in parts if part)
     return f"{told[0].upper()}{told[1:]}." if told.startswith("no ") else f"{told}."
 
