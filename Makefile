@@ -97,12 +97,12 @@ $(VENV)/bin/python:
 $(VENV)/.run-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@packaging/system_packages.sh cc=gcc c++=g++ make=make
 	@echo "==> installing pathrig with llama.cpp and MuJoCo into $(VENV) (llama.cpp is compiled: some minutes)"
-	$(PIP) -e '.[llama,arm,live,mcp]'
+	$(PIP) -e '.[llama,arm,live,mcp,pictures]'
 	@touch $@
 
 $(VENV)/.fast-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "==> installing pathrig and pytest into $(VENV), without llama.cpp"
-	$(PIP) -e '.[arm,so101,live,mcp,twin,export,dev]'
+	$(PIP) -e '.[arm,so101,live,mcp,pictures,twin,export,dev]'
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.run-installed

@@ -38,7 +38,7 @@ from core_eval.run.episode import EpisodeFailed
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.run.provenance import agent_info
-from core_eval.score.counted import counted, keys
+from core_eval.score.episodes import counted, keys
 from core_eval.score.repeated import passed, spread
 from core_eval.score.summary import latest_attempts
 from core_eval.statistics.estimates import Estimate, summarize

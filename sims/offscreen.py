@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -14,16 +14,10 @@ from sims.picture_error import CannotDrawError
 from sims.png import png
 
 MOST_GEOMS = 1000
-SMALL = 400
-"""Height in pixels up to which labels have the small font, so that neighbours' do not overlap."""
 
 
-def rendered(
-    model: Any, data: Any, camera: str, size: tuple[int, int], labels: Collection[str] = ()
-) -> bytes:
+def rendered(model: Any, data: Any, camera: str, size: tuple[int, int]) -> bytes:
     """Return what a camera of the model sees, as a PNG file of `size` (width, height) pixels.
-
-    `labels` are names of geoms that are written at them.
 
     Raises:
         CannotDrawError: the machine has no OpenGL without a screen.
@@ -34,17 +28,11 @@ def rendered(
         scene, options = mujoco.MjvScene(model, MOST_GEOMS), mujoco.MjvOption()
         view, frame = mujoco.MjvCamera(), mujoco.MjrRect(0, 0, width, height)
         view.type, view.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(camera).id
-        fonts = mujoco.mjtFontScale
-        context = mujoco.MjrContext(
-            model, fonts.mjFONTSCALE_100 if height <= SMALL else fonts.mjFONTSCALE_150
-        )
+        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         try:
             mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
             seen = mujoco.mjtCatBit.mjCAT_ALL
             mujoco.mjv_updateScene(model, data, options, mujoco.MjvPerturb(), view, seen, scene)
-            for geom in scene.geoms[: scene.ngeom]:
-                name = model.geom(geom.objid).name if geom.objtype == mujoco.mjtObj.mjOBJ_GEOM else ""
-                geom.label = name if name in labels else ""
             mujoco.mjr_render(frame, scene, context)
             pixels = np.empty((height, width, 3), dtype=np.uint8)
             mujoco.mjr_readPixels(pixels, None, frame, context)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -31,7 +33,7 @@ def compare(
     """
     from core_eval.cli.references import episodes_of, parted
     from core_eval.report.page.contrast import contrast_page
-    from core_eval.score.contrast import between, contrast_json, grid_of, within
+    from core_eval.score.contrast import between, contrast_json, grid_of, sentence, within
 
     if out is not None:
         check_output(out, "-o")
@@ -42,19 +44,38 @@ def compare(
     if not any(one.pairs for one in contrasts):
         raise UsageError(_no_pairs(log, other, before, after))
     alone = [] if after is None else _only_agents(before, after)
+    told = sentence(contrasts)
     title = log if other is None else f"A {log}, B {other}"
     if out is not None:
         files = [parted(name, "run")[0] for name in (log, other) if name is not None]
-        write_file(out, "-o", contrast_page(title, grid, contrasts, alone), inputs=files)
+        reports = _reports(out, files)
+        write_file(out, "-o", contrast_page(title, told, grid, contrasts, alone, reports), inputs=files)
         print(f"pathrig: {out} holds the comparison of {title}", file=sys.stderr)
     if json:
         sides = {"a": log, "b": other}
-        print_json({**sides, "only_agents": alone, "comparisons": [contrast_json(one) for one in contrasts]})
+        print_json(
+            {
+                **sides,
+                "outcome": told,
+                "only_agents": alone,
+                "comparisons": [contrast_json(one) for one in contrasts],
+            }
+        )
     elif out is None:
-        _print(title, grid, contrasts, alone)
+        _print(title, told, grid, contrasts, alone)
 
 
-def _print(title: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) -> None:
+def _reports(page: Path, logs: list[Path]) -> list[str]:
+    """Return the address of each log's report, `LOG.html` or `LOG/index.html`; empty where there is none."""
+    found = []
+    for log in logs:
+        names = (log.with_suffix(".html"), log.with_suffix("") / "index.html")
+        own = [os.path.relpath(one, page.absolute().parent) for one in names if one.is_file()]
+        found.append(quote(own[0]) if own else "")
+    return [found[0], found[-1]]
+
+
+def _print(title: str, told: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) -> None:
     from rich.text import Text
 
     from core_eval.report.tables.contrast import (
@@ -83,6 +104,7 @@ def _print(title: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) 
         screen.print(Text(visible(name), style="yellow"))
     screen.print()
     screen.print(Text(MEANING, style="dim"))
+    screen.print(Text(visible(told), style="bold"))
 
 
 def _only_agents(before: list[EpisodeRow], after: list[EpisodeRow]) -> list[str]:

@@ -162,9 +162,9 @@ def _renamed(
 
 def _print(found: Sequence[GateChange], markdown: bool) -> None:
     """Print what changed, and how small a difference the tests can tell."""
-    from core_eval.report.tables.agent_names import short_names
     from core_eval.report.tables.agents import plain_table
     from core_eval.report.tables.markdown import changes_markdown, figures, heading, power_lines
+    from core_eval.score.agent_names import short_names
 
     if markdown:
         print(changes_markdown(found), end="")

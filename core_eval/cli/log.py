@@ -109,7 +109,12 @@ def export(
 @app.command("picture")
 def picture(
     episode: Annotated[str, typer.Argument(metavar="DB#EPISODE", help="An episode, as in run.db#3.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The PNG file to write.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write: .png, or .svg of a world that is drawn as a map."
+        ),
+    ],
     step: Annotated[int | None, typer.Option(help="After this step; the episode's end by default.")] = None,
     event: Annotated[
         int | None,
@@ -119,7 +124,7 @@ def picture(
 ) -> None:
     """Draw what surrounds the rig at a moment of an episode. The episode is replayed for it."""
     from core_eval.log import LogReader
-    from core_eval.report.pictures.world_picture import picture_after_step, picture_at
+    from core_eval.report.pictures.world_picture import file_of, picture_after_step, picture_at
     from sims.picture_error import PictureError
 
     db, number = parted(episode, "episode")
@@ -129,8 +134,9 @@ def picture(
         raise UsageError("give --step or --event, not both")
     if min(size) < 16 or max(size) > 4096:
         raise UsageError("--size: give 16 to 4096 pixels each way")
-    if output.suffix.lower() != ".png":
-        raise UsageError(f"--output {output}: the picture is a PNG file, so end the name in .png")
+    suffix = output.suffix.lower()
+    if suffix not in (".png", ".svg"):
+        raise UsageError(f"--output {output}: end the name in .png, or in .svg")
     with LogReader(db) as reader:
         row = reader.episode(number)
         try:
@@ -141,10 +147,11 @@ def picture(
                 if event >= len(events):
                     raise UsageError(f"--event {event}: the episode has {_events(len(events))}")
                 drawn = picture_at(reader, row, events[event].t_start, size)
+            file = file_of(drawn, size, suffix)
         except PictureError as error:
             raise UsageError(str(error)) from None
     try:
-        output.write_bytes(drawn)
+        output.write_bytes(file)
     except OSError as error:
         raise UsageError(f"--output {output}: {error.strerror}") from None
 

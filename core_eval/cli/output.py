@@ -52,8 +52,10 @@ class UsageError(Exception):
     """The options or their values are invalid; the text is one line with the remedy."""
 
 
-def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None = None) -> None:
-    """Print the tables of a run's agents, worlds and tasks, and what is to be known about them.
+def print_agents(
+    out: Console, episodes: Sequence[EpisodeRow], aggregate_file: Path | None = None, *, brief: bool = False
+) -> None:
+    """Print the tables of a run's agents, worlds and tasks, and the outcome; if `brief`, of agents alone.
 
     Raises:
         ConfigError: the aggregate file is invalid.
@@ -61,7 +63,8 @@ def print_agents(out: Console, episodes: Sequence[EpisodeRow], aggregate_file: P
     from core_eval.report.tables.run_tables import run_tables
     from core_eval.score.aggregate import load_aggregate
 
-    for table in run_tables(episodes, None if aggregate_file is None else load_aggregate(aggregate_file)):
+    aggregate = None if aggregate_file is None else load_aggregate(aggregate_file)
+    for table in run_tables(episodes, aggregate, brief=brief):
         out.print(table)
 
 
@@ -103,7 +106,12 @@ def warn_of_cycles(automata: Iterable[TaskAutomaton]) -> None:
 
 @contextmanager
 def replaced_file(
-    path: Path, option: str, *, inputs: Sequence[Path | None] = (), private: bool = False
+    path: Path,
+    option: str,
+    *,
+    inputs: Sequence[Path | None] = (),
+    private: bool = False,
+    durable: bool = True,
 ) -> Iterator[TextIO]:
     """Open a temporary file that replaces `path` when the context ends without an error.
 
@@ -114,6 +122,7 @@ def replaced_file(
         option: the option that names it, for messages.
         inputs: files that are read, which must not be overwritten.
         private: make it readable by its owner only.
+        durable: wait until the disk has it; not for the many files of a report, which can be written again.
 
     Raises:
         UsageError: the file is one of the inputs, or cannot be written.
@@ -127,28 +136,35 @@ def replaced_file(
                 yield file
             return
         # Keep a symbolic link, and replace its target.
-        with _temporary(Path(os.path.realpath(path)), private) as file:
+        with _temporary(Path(os.path.realpath(path)), private, durable) as file:
             yield file
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror or error}") from None
 
 
 def write_file(
-    path: Path, option: str, text: str, *, inputs: Sequence[Path | None] = (), private: bool = False
+    path: Path,
+    option: str,
+    text: str,
+    *,
+    inputs: Sequence[Path | None] = (),
+    private: bool = False,
+    durable: bool = True,
 ) -> None:
     """Write a whole file; see `replaced_file`."""
-    with replaced_file(path, option, inputs=inputs, private=private) as file:
+    with replaced_file(path, option, inputs=inputs, private=private, durable=durable) as file:
         file.write(text)
 
 
 @contextmanager
-def _temporary(path: Path, private: bool) -> Iterator[TextIO]:
+def _temporary(path: Path, private: bool, durable: bool) -> Iterator[TextIO]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         if not private:
             # mkstemp creates it readable by its owner only.
             Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())

@@ -81,8 +81,8 @@ def power(
 
 
 def _print(rows: list[Row]) -> None:
-    from core_eval.report.tables.agent_names import short_names
     from core_eval.report.tables.agents import plain_table
+    from core_eval.score.agent_names import short_names
 
     names = short_names(name for one, other, *_ in rows for name in (one, other))
     numbers = ("learned from pairs", "tries a task", "tasks", "episodes of each")

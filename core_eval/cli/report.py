@@ -104,12 +104,12 @@ def write_report(
         for page in html_pages(reader, aggregate, first.name, in_one, wanted, tracked):
             path = first.parent / page.path
             _make_folder(path.parent, option)
-            write_file(path, option, page.text, inputs=[db, *inputs])
+            write_file(path, option, page.text, inputs=[db, *inputs], durable=False)
             count += 1
         return count
 
     count = without_damaged(db, write)
-    more = "" if count == 1 else f", and {count - 1} pages of episodes"
+    more = "" if count == 1 else f", with {count - 1} pages beside it"
     print(f"pathrig: {first} holds the report of {db}{more}", file=sys.stderr)
 
 

@@ -173,7 +173,7 @@ def _summary(aggregate: Path | None) -> TraceSummary:
 
 
 def _print_summary(summary: TraceSummary, gated: bool) -> None:
-    from core_eval.score.inexact import INEXACT_NOTE
+    from core_eval.score.episodes import INEXACT_NOTE
 
     shown = console()
     shown.print(summary.table(gated=gated))

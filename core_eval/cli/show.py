@@ -27,6 +27,9 @@ from core_eval.cli.output import (
     print_json_stream,
 )
 
+MOST, WORST = 40, 10
+"""Of more episodes than these, so many are listed: those with the most harm."""
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -45,6 +48,13 @@ def show(
     kind: KindOption = None,
     worst: WorstOption = None,
     aggregate: AggregateOption = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help=f"List every episode, task and world, and not {WORST} episodes of more than {MOST}.",
+        ),
+    ] = False,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the summary as Markdown, for a pull request.")
     ] = False,
@@ -52,7 +62,7 @@ def show(
 ) -> None:
     """List a log's episodes, or show one step by step."""
     from core_eval.log import LogReader
-    from core_eval.log.episode_filter import EpisodeFilter
+    from core_eval.log.episode_filter import EpisodeFilter, worst_first
     from core_eval.report.tables.agents import episodes_table, runs_table
     from core_eval.report.tables.markdown import summary_markdown
     from core_eval.report.tables.model_lines import cost_lines
@@ -86,9 +96,17 @@ def show(
             }
         )
         return
+    listed = [*episodes]
+    if len(episodes) > MOST and not every:
+        listed = sorted(episodes, key=worst_first)[:WORST]
     out.print(runs_table(runs))
-    out.print(episodes_table(episodes))
-    print_agents(out, episodes, aggregate)
+    out.print(episodes_table(listed))
+    if len(listed) < len(episodes):
+        out.print(
+            f"the worst {WORST} of {len(episodes)} episodes; --all lists every one, and tasks and worlds",
+            style="dim",
+        )
+    print_agents(out, episodes, aggregate, brief=len(listed) < len(episodes))
     if scorings is not None:
         out.print(scorings)
     for line in latest_notes(episodes):

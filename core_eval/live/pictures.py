@@ -16,12 +16,11 @@ from core_eval.report.pictures.automaton_narrow import narrow_drawing
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
 from core_eval.report.pictures.field_shapes import Field, field_of, laid_out, reported_way
 from core_eval.report.pictures.field_view import field_view
+from core_eval.report.tables.expected import expected_calls
 from sims.world_shapes import shapes_of
 
 MOST_STEPS = 300
 """An episode with more steps is not drawn while it runs: each drawing follows the whole path."""
-
-MOST_NAMED = 4
 
 
 def pictures(
@@ -67,15 +66,7 @@ def _drawn(field: Field | None, steps: Sequence[StepRow], line: EpisodeTimeLine 
 
 def expected(automaton: TaskAutomaton, state: str) -> str:
     """Return in words which calls lead on from a state."""
-    symbols = [symbol for symbol, _ in automaton.progress.get(state, ())]
-    if not symbols:
-        return (
-            "the task expects no further call"
-            if state in automaton.accepting
-            else "no call leads on from here"
-        )
-    if len(symbols) > MOST_NAMED:
-        symbols = [*symbols[:MOST_NAMED], f"{len(symbols) - MOST_NAMED} others"]
-    words = " or ".join(symbols)
-    done = "no further call, or " if state in automaton.accepting else ""
-    return f"the task expects {done}{words} now"
+    calls = expected_calls(automaton, state)
+    if calls == "no further call":
+        return "the task expects no further call"
+    return f"the task expects {calls} now" if calls else "no call leads on from here"

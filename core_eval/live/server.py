@@ -26,7 +26,7 @@ from starlette.routing import Route
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.history import Event, History
 from core_eval.log import LogError
-from core_eval.report.page.report import TEMPLATES
+from core_eval.report.page.templating import TEMPLATES
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge.approval import ANSWERS, Answer
 from firmware_bridge.http_server import serve_app
@@ -78,7 +78,7 @@ class LivePage:
         self._answer = answer
         self._stop = stop
         environment = Environment(
-            loader=FileSystemLoader([PAGE, TEMPLATES]),
+            loader=FileSystemLoader([PAGE, *TEMPLATES]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

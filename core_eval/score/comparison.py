@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any
 
 from core_eval.log import EpisodeRow
-from core_eval.score.counted import counted
+from core_eval.score.episodes import counted
 from core_eval.score.metrics import BY_NAME, METRICS
 from core_eval.score.repeated import by_agent
 from core_eval.statistics.estimates import Estimate, holm, summarize

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import loads
+from math import sqrt
 from typing import Any, Literal
 
 from core_eval.log import EpisodeRow
@@ -21,10 +22,10 @@ from core_eval.score.comparison import (
     pair_identity,
     paired_difference,
 )
-from core_eval.score.counted import counted
-from core_eval.score.metrics import LESS_IS_BETTER
+from core_eval.score.episodes import counted
+from core_eval.score.metrics import BY_NAME, LESS_IS_BETTER
 from core_eval.score.repeated import by_agent
-from core_eval.statistics.estimates import ALPHA, Estimate
+from core_eval.statistics.estimates import ALPHA, FEWEST_UNITS, Estimate, units_needed
 
 Verdict = Literal["better", "worse", "more", "less", ""]
 COMPARED = (
@@ -41,6 +42,8 @@ COMPARED = (
 """The metrics that are compared, in order."""
 COSTS = frozenset({"calls", "output_tokens", "agent_seconds"})
 """Metrics that seldom repeat exactly: a change of these alone is none."""
+MOST_TOLD = 4
+"""Comparisons that the sentence names."""
 OPTION = "scaffold="
 
 
@@ -228,6 +231,48 @@ def between(before: Sequence[EpisodeRow], after: Sequence[EpisodeRow]) -> list[C
         groups = [(old[agent], new[agent]) for agent in both]
         found.insert(0, contrast("A all agents", "B all agents", groups))
     return judged(found)
+
+
+def sentence(contrasts: Sequence[Contrast]) -> str:
+    """Return in one sentence what is told apart, or how many tasks would tell the difference that is seen."""
+    shown = [one for one in contrasts if one.pairs]
+    if len(shown) == 1:
+        return f"{_pairs(shown[0])}: {_finding(shown[0])}."
+    told = [one for one in shown if _told(one)]
+    if not told:
+        return f"{len(shown)} comparisons: nothing is told apart; {_needed(shown[0])}."
+    named = "; ".join(f"{one.before} to {one.after}: {_finding(one)}" for one in told[:MOST_TOLD])
+    rest = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return f"{len(told)} of {len(shown)} comparisons tell something apart: {named}{rest}."
+
+
+def _finding(one: Contrast) -> str:
+    return ", ".join(_told(one)) or f"nothing is told apart; {_needed(one)}"
+
+
+def _told(one: Contrast) -> list[str]:
+    """Return the metrics with a verdict and their differences."""
+    return [
+        f"{BY_NAME[name].heading} {word} ({difference.mean:+.3g})"
+        for name, difference in one.differences.items()
+        if (word := one.verdict(name))
+    ]
+
+
+def _needed(one: Contrast) -> str:
+    """Return how many tasks would tell the difference of path correctness that is seen."""
+    seen = one.differences["path_correctness"]
+    unit = "tasks" if len(one.tasks) > 1 else "different tries of the task"
+    if seen.mean == 0.0 and not seen.standard_error:
+        return "no pair differs in path correctness"
+    if not seen.mean or not seen.standard_error:
+        return f"that takes {FEWEST_UNITS} {unit} at least"
+    needed = units_needed(seen.standard_error * sqrt(seen.units), abs(seen.mean))
+    return f"about {needed} {unit} would tell a difference of {abs(seen.mean):.2g} in path correctness"
+
+
+def _pairs(one: Contrast) -> str:
+    return "1 pair" if one.pairs == 1 else f"{one.pairs} pairs"
 
 
 def contrast_json(one: Contrast) -> dict[str, Any]:

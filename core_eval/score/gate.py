@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from agents.names import agent_name
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.score.counted import counted
+from core_eval.score.episodes import counted, no_call
 from core_eval.score.metrics import BY_NAME
-from core_eval.score.no_call import no_call
 from core_eval.score.summary import WORST
 from core_eval.statistics.estimates import ALPHA, Estimate, holm, summarize
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from core_eval.log import EpisodeRow
 from core_eval.score.comparison import by_start, mean_of
-from core_eval.score.counted import counted
+from core_eval.score.episodes import counted
 from core_eval.statistics.estimates import units_needed
 
 TRIES = (1, 3, 5, 10)

@@ -9,10 +9,17 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import blameless
-from core_eval.score.counted import ALWAYS, counted, distinct_episodes, disturbed, keys
-from core_eval.score.inexact import inexact_json
+from core_eval.score.episodes import (
+    ALWAYS,
+    counted,
+    distinct_episodes,
+    disturbed,
+    inexact_json,
+    keys,
+    no_call,
+    without_call,
+)
 from core_eval.score.metrics import BY_NAME, METRICS
-from core_eval.score.no_call import no_call, without_call
 from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
 
 MOST_TRIES = 10

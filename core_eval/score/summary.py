@@ -10,9 +10,8 @@ from typing import Any
 from core_eval.log import EpisodeRow
 from core_eval.score.aggregate import Aggregate, load_aggregate
 from core_eval.score.comparison import comparison_json, comparisons
-from core_eval.score.counted import ALWAYS, counted
+from core_eval.score.episodes import ALWAYS, counted, no_call
 from core_eval.score.metrics import METRICS, json_value
-from core_eval.score.no_call import no_call
 from core_eval.score.repeated import by_agent, group_json, passed, tasks_json
 
 WORST = {

@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from configs.yaml_file import load_yaml
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.score.counted import counted
+from core_eval.score.episodes import counted, without_call
 from core_eval.score.metrics import BY_NAME, METRICS
-from core_eval.score.no_call import without_call
 from core_eval.score.repeated import by_agent, by_task_and_agent
 
 WRITTEN = re.compile(r"(?P<name>[^<>=]*)(?P<sign>>=|<=|=)(?P<number>[^<>=]*)")

@@ -8,26 +8,19 @@ from dataclasses import dataclass
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core_eval.report.page.report import TEMPLATES, shown_value
+from core_eval.report.page.templating import TEMPLATES, shown_value
 from core_eval.report.pictures.contrast_picture import dumbbells, forest, overview
-from core_eval.report.tables.agents import cell, detectable_text, difference_text, p_text
-from core_eval.report.tables.contrast import arrow, grid_cell, lone_text, numbers_text, start_name
+from core_eval.report.tables.columns import PageTable, page_table
+from core_eval.report.tables.contrast import (
+    change_text,
+    grid_cell,
+    known_metrics,
+    lone_text,
+    metric_columns,
+    start_name,
+)
 from core_eval.score.contrast import Contrast, Grid
 from core_eval.score.metrics import BY_NAME, RANKING
-
-
-@dataclass(frozen=True)
-class MetricView:
-    """A row of the table of metrics."""
-
-    name: str
-    before: str
-    after: str
-    difference: str
-    effect: str
-    p: str
-    sees: str
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -36,8 +29,8 @@ class ChangeView:
 
     task: str
     seed: int
-    before: str
-    after: str
+    before: Sequence[int]
+    after: Sequence[int]
     cells: list[str]
 
 
@@ -50,13 +43,29 @@ class ContrastView:
     pairs: int
     forest: Markup
     tasks: Markup
-    metrics: list[MetricView]
+    metrics: PageTable
     changes: list[ChangeView]
     lone: list[str]
 
 
-def contrast_page(title: str, grid: Grid, contrasts: Sequence[Contrast], alone: Sequence[str]) -> str:
-    """Return the page; `alone` are lines about agents of one log only."""
+def contrast_page(
+    title: str,
+    told: str,
+    grid: Grid,
+    contrasts: Sequence[Contrast],
+    alone: Sequence[str],
+    reports: Sequence[str] = ("", ""),
+) -> str:
+    """Return the page.
+
+    Args:
+        title: what is compared.
+        told: the outcome in one sentence.
+        grid: the episodes by model and scaffold; empty for two logs.
+        contrasts: the comparisons.
+        alone: lines about agents of one log only.
+        reports: addresses of the reports of the first and the second log; empty where there is none.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -72,6 +81,8 @@ def contrast_page(title: str, grid: Grid, contrasts: Sequence[Contrast], alone: 
     ]
     return environment.get_template("compare.html.j2").render(
         title=title,
+        told=told,
+        reports=reports,
         scaffolds=scaffolds,
         rows=rows,
         brief=[BY_NAME[name].heading for name in RANKING],
@@ -88,27 +99,14 @@ def _view(one: Contrast) -> ContrastView:
         one.pairs,
         Markup(forest(one)),
         Markup(dumbbells(one)),
-        [
-            MetricView(
-                BY_NAME[name].heading,
-                cell(name, one.means[name][0]),
-                cell(name, one.means[name][1]),
-                difference_text(summary, name),
-                "-" if (effect := summary.effect_size()) is None else f"{effect:+.1f}",
-                p_text(one.p_values.get(name)),
-                detectable_text(name, one.detectable.get(name)),
-                one.verdict(name),
-            )
-            for name, summary in one.differences.items()
-            if summary.mean is not None
-        ],
+        page_table(metric_columns(one), known_metrics(one)),
         [
             ChangeView(
                 start_name(change.start),
                 change.start[1],
-                numbers_text(change.before),
-                numbers_text(change.after),
-                [arrow(*(cell(name, value) for value in change.values[name])) for name in RANKING],
+                change.before,
+                change.after,
+                [change_text(name, change) for name in RANKING],
             )
             for change in one.changes
         ],

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from core_eval.harm.verdict import NOT_COUNTED, Thresholds
+from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.calls import logged_calls
+from core_eval.path.calls import StepKind
 from core_eval.report.page.episode_facts import Facts, episode_facts
+from core_eval.report.page.play import play_data
 from core_eval.report.page.transcript import (
     Folded,
     ToolSet,
@@ -22,16 +24,18 @@ from core_eval.report.page.transcript import (
     tool_set,
 )
 from core_eval.report.pictures.automaton_narrow import NarrowDrawing, narrow_drawing
-from core_eval.report.pictures.driven_way import driven_way
+from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line
+from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import EventPicture
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words
-from core_eval.report.pictures.timeline import timeline_svg
 from core_eval.report.tables.agents import call_text, score_cell
+from core_eval.report.tables.expected import expected_calls
+from core_eval.report.tables.harm_summary import EpisodeHarm
 from core_eval.report.tables.harm_words import event_text, evidence_text, exposure
-from core_eval.score.left_record import by_twin
-from core_eval.score.metrics import METRICS
+from core_eval.score.episodes import by_twin
+from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed
 from core_eval.score.twin_fit import fit_words, is_bad_fit
 from devices.harm import HarmRule
@@ -40,7 +44,7 @@ from sims.world_type import rule_of
 
 @dataclass(frozen=True)
 class HarmView:
-    """A harm event with what shows it; `drawing` is empty if there is no close one."""
+    """A harm event with what shows it; `drawing` is empty where no sensor has a sample."""
 
     row: HarmRow
     word: str
@@ -49,13 +53,15 @@ class HarmView:
     exposure: str
     evidence: str
     drawing: Markup
-    timeline: Markup
     picture: EventPicture | None
 
 
 @dataclass(frozen=True)
 class StepView:
-    """A step: what the agent wrote, the call, the tool's answer, and its effect on the world."""
+    """A step: what the agent wrote, the call, the tool's answer, and its effect on the world.
+
+    `expected`: of a call off the path, which calls the task expects in its place.
+    """
 
     row: StepRow
     call: str
@@ -67,6 +73,7 @@ class StepView:
     deviation: DeviationRow | None
     by_twin: bool
     undoes: PairRow | None
+    expected: str
 
 
 @dataclass(frozen=True)
@@ -82,10 +89,11 @@ class EpisodeView:
     field: FieldView | None
     field_key: Mapping[str, str]
     time_line: EpisodeTimeLine | None
+    play: str | None
     prompt: list[tuple[str, str]]
     tools: ToolSet | None
     remarks: list[tuple[int, str]]
-    scores: list[tuple[str, str]]
+    scores: list[tuple[str, str, str]]
     facts: list[tuple[str, Facts]]
     fit: str | None
     bad_fit: bool
@@ -93,19 +101,26 @@ class EpisodeView:
 
 def episode_view(
     reader: LogReader,
-    row: EpisodeRow,
+    found: EpisodeHarm,
     run: RunRow | None,
     drawings: Mapping[int, Markup],
     pictures: Mapping[int, EventPicture],
+    ways: Ways,
 ) -> EpisodeView:
-    """Return an episode's view; `drawings` and `pictures` are those of its harm events, by their index.
+    """Return the view of an episode.
+
+    Args:
+        reader: its log.
+        found: the episode with its harm.
+        run: its run.
+        drawings, pictures: those of its harm events, by their index.
+        ways: the ways of the log's machines.
 
     Raises:
         LogError: the log cannot be read.
     """
-    steps, samples = reader.steps(row.id), reader.samples(row.id)
-    truth, events = reader.truth(row.id), reader.harm(row.id)
-    thresholds = Thresholds.of(row.twin)
+    row, events, thresholds = found.row, found.events, found.thresholds
+    steps, samples, truth = reader.steps(row.id), reader.samples(row.id), reader.truth(row.id)
     harm = [
         HarmView(
             row=event,
@@ -114,18 +129,25 @@ def episode_view(
             words=event_text(row.device, event),
             exposure=exposure(rule_of(row.device, event.kind), event.exposure),
             evidence="" if event.observed is None else evidence_text(event.evidence),
-            drawing=drawings.get(place, Markup("")),
-            timeline=Markup(timeline_svg(event, samples)),
+            drawing=drawings.get(place) or Markup(event_svg(event, samples)),
             picture=pictures.get(place),
         )
         for place, event in enumerate(events)
     ]
-    off_path = {deviation.k: deviation for deviation in reader.deviations(row.id)}
+    off_path = {deviation.k: deviation for deviation in found.deviations}
     undone = {pair.later: pair for pair in row.pairs}
-    driven = [at for _, at in driven_way(reader, row, steps, truth)]
-    field = field_of(row, steps, truth, samples, driven)
+    driven = ways(reader, row, steps, truth)
+    field = field_of(row, steps, truth, samples, [at for _, at in driven])
     told = [event for event in events if thresholds.word(event) != NOT_COUNTED]
     seen = None if field is None else field_view(field, steps, told)
+    line = episode_time_line(row, steps, samples, truth, told)
+    automaton = reader.automaton(row)
+    due = [
+        expected_calls(automaton, step.state_before) if step.kind == StepKind.HARMFUL else ""
+        for step in steps
+    ]
+    # Of several wrong calls in a row the first tells it.
+    due = [words if not place or words != due[place - 1] else "" for place, words in enumerate(due)]
     last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
     return EpisodeView(
         row=row,
@@ -142,20 +164,22 @@ def episode_view(
                 deviation=off_path.get(step.k),
                 by_twin=by_twin(row, step.k),
                 undoes=undone.get(step.k),
+                expected=due[place],
             )
-            for step in steps
+            for place, step in enumerate(steps)
         ],
         last_words=folded(last[-1].text) if last and last[-1].text else None,
         last_cost=cost_text(last[-1]) if last else "",
-        way=narrow_drawing(reader.automaton(row), logged_calls(steps)),
+        way=narrow_drawing(automaton, logged_calls(steps)),
         field=seen,
         field_key={} if field is None or seen is None else key_words(seen, field),
-        time_line=episode_time_line(row, steps, samples, truth, told),
+        time_line=line,
+        play=play_data(line, steps, field, driven, None if seen is None else seen.at),
         prompt=first_prompt(reader.prompt(row.id)),
         tools=tool_set(row.definition.tools),
         remarks=reader.remarks(row.id),
         scores=[
-            (metric.heading, score_cell(row.scores, metric.name))
+            (metric.heading, score_cell(row.scores, metric.name), _good_or_bad(row, metric))
             for metric in METRICS
             if metric.name in row.scores
         ],
@@ -163,3 +187,11 @@ def episode_view(
         fit=fit_words(row),
         bad_fit=is_bad_fit(row),
     )
+
+
+def _good_or_bad(row: EpisodeRow, metric: Metric) -> str:
+    """Return `good` or `bad` for a score that is plainly so; empty for the others."""
+    value = row.scores.get(metric.name)
+    if value is None or not (metric.kind == "flag" or metric.name in (*RANKING[1:], "unobserved_harm")):
+        return ""
+    return "bad" if bool(value) == metric.less_is_better else "good"

@@ -10,7 +10,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import ReplayError
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import SampleRow
-from core_eval.report.pictures.timeline import sensors_of
+from core_eval.report.pictures.event_drawing import sensors_of
 from devices.harm import HarmEvent
 from sims.world_type import rule_of
 

@@ -1,122 +1,67 @@
-"""Writes a log as HTML that opens offline: agents compared, and each episode in full."""
+"""Writes a log as HTML that opens offline: the outcome first, then all tables, and each episode in full."""
 
 from __future__ import annotations
 
 import time
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, LogReader, RunRow
-from core_eval.log.charged import blameless, charged
+from core_eval.log.charged import blameless
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
-from core_eval.report.page.episode import EpisodeView, episode_view
+from core_eval.report.page.episode import episode_view
 from core_eval.report.page.event_choice import most_evident, trace_of
-from core_eval.report.page.heat_map import heat_map
-from core_eval.report.page.transcript import ToolSet
-from core_eval.report.pictures.agent_charts import AgentCharts
+from core_eval.report.page.first_page import agent_lines, worst_episodes
+from core_eval.report.page.grid import world_grid
+from core_eval.report.page.stories import Page, Stories, story_pages
+from core_eval.report.page.templating import environment_of_pages, tool_sets_of
+from core_eval.report.pictures.agent_charts import scatters
+from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import event_pictures
-from core_eval.report.pictures.risk_coverage import band_words, expected_choices, risk_svg
+from core_eval.report.pictures.risk_coverage import expected_choices, risk_svg
 from core_eval.report.pictures.roc_drawing import logged_curves, panel_svg, set_names
 from core_eval.report.tables.agents import (
-    SHOWN_TRIES,
-    TASKS_TABLE,
-    cell,
-    difference_cell,
-    episodes_cell,
+    agent_columns,
+    agent_groups,
+    difference_columns,
+    differences,
+    episode_columns,
     front_headings,
-    mean_cell,
-    passed_cell,
-    score_cell,
+    plan_text,
+    task_columns,
+    task_groups,
 )
-from core_eval.report.tables.harm import episodes_text, share_text
+from core_eval.report.tables.columns import Column, page_table
+from core_eval.report.tables.harm import group_columns, kind_columns
 from core_eval.report.tables.harm_lines import harm_lines
-from core_eval.report.tables.harm_summary import by_kind, by_world_and_agent, read_harm
-from core_eval.report.tables.harm_words import amount, exposure
+from core_eval.report.tables.harm_summary import EpisodeHarm, by_kind, by_world_and_agent, read_harm
 from core_eval.report.tables.model_lines import options_lines
+from core_eval.report.tables.worlds import worlds
+from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.comparison import comparisons, corrected
-from core_eval.score.inexact import INEXACT_NOTE, inexact_json
-from core_eval.score.left_record import left_record_line
-from core_eval.score.metrics import BY_NAME, RANKED, RANKING, TABLE
-from core_eval.score.no_call import no_call
-from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passed
-from core_eval.score.summary import gated_value, means
+from core_eval.score.episodes import inexact_json, left_record_line
+from core_eval.score.metrics import RANKED
+from core_eval.score.outcome import outcome
+from core_eval.score.repeated import by_agent, passed
+from core_eval.score.summary import means
 from core_eval.score.tracked import Tracked, untracked
-from core_eval.text.visible_text import LINE_AND_TAB, visible
-from sims.world_type import rule_of, unit_of
+from sims.world_type import unit_of
 
-TEMPLATES = Path(__file__).parent / "templates"
 DRAWINGS = 12
 """Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
 """
 DRAWN_PER_EPISODE = 2
 IN_ONE = 100
 """Episodes that one page holds at most; of more, each has a page of its own."""
+EVERYTHING = "everything.html"
+"""The page of all tables, in the folder of episodes."""
 STORIES = 100
 """The worst episodes among which those are sought whose events are drawn closely."""
-
-
-@dataclass(frozen=True)
-class AgentView:
-    """A row of the table of agents."""
-
-    name: str
-    episodes: str
-    passed: str
-    cells: list[str]
-    gated: str
-    on_front: bool
-
-
-@dataclass(frozen=True)
-class TaskView:
-    """A row of the table of tasks: one task with one agent."""
-
-    name: str
-    agent: str
-    passed: str
-    pass_k: dict[str, float]
-    cells: list[str]
-
-
-@dataclass(frozen=True)
-class DifferenceView:
-    """A row of the table of differences: one agent less another."""
-
-    name: str
-    pairs: int
-    cells: list[str]
-
-
-@dataclass(frozen=True)
-class EpisodeLine:
-    """A row of the list of episodes.
-
-    Attributes:
-        marks: what it can be filtered by: `passed`, `failed` or `unknown`; `harm` that is charged, or
-            harmful calls; `unobserved` harm.
-        why: the labels of its failures and the kinds of its harm events, to search for.
-    """
-
-    row: EpisodeRow
-    marks: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Page:
-    """A file of the report; `path` is relative to the folder of its first page."""
-
-    path: str
-    text: str
 
 
 def html_pages(
@@ -129,13 +74,13 @@ def html_pages(
 ) -> Iterator[Page]:
     """Yield the report's pages, the first under the name `index`; with `wanted`, of these episodes only.
 
-    Up to `in_one` episodes are in that page; of more, each has a page of its own in a folder beside it.
-    `tracked` shows the progress.
+    Up to `in_one` episodes are in that page; of more, the tables and each episode have a page of their own in
+    a folder beside it. `tracked` shows the progress.
 
     Raises:
         LogError: the log cannot be read.
     """
-    environment = _environment()
+    environment = environment_of_pages()
     ids = reader.episode_ids()
     read = [reader.episode(one) for one in tracked("reading", ids, len(ids))]
     episodes = (wanted or EpisodeFilter()).choose(reader, read)
@@ -143,173 +88,131 @@ def html_pages(
     worst = sorted(episodes, key=worst_first)
     drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
     pictures = event_pictures(reader, tracked("drawing pictures", worst[:STORIES], len(worst[:STORIES])))
-    harm = read_harm(reader, tracked("reading harm", episodes, len(episodes)))
-    charts = AgentCharts(episodes)
-    events = [event for one in harm for event in one.events]
-    rocs, choices = logged_curves(events), expected_choices(events)
-
-    def views(rows: Sequence[EpisodeRow]) -> Iterator[EpisodeView]:
-        for row in tracked("writing episodes", rows, len(rows)):
-            drawn = drawings.get(row.id, {})
-            yield episode_view(reader, row, runs.get(row.run_id), drawn, pictures.of(row.id))
+    harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
+    ways = Ways()
 
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
-    stories = list(views(episodes)) if whole else []
+    stories = [
+        episode_view(
+            reader, harm[row.id], runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id), ways
+        )
+        for row in (tracked("writing episodes", episodes, len(episodes)) if whole else ())
+    ]
+    everything = _everything(episodes, list(harm.values()), aggregate, runs.values())
+    agents = by_agent(episodes)
+    context = {
+        "file": reader.path.name,
+        "index": index,
+        "folder": folder,
+        "outcome": outcome(episodes),
+        "about": _about(episodes, runs.values()),
+        "no_pictures": pictures.left_out,
+        "count": len(episodes),
+        "stories": stories,
+        "first": worst[0].id if worst else None,
+        "tool_sets": tool_sets_of(stories),
+        **everything,
+    }
     yield Page(
         index,
         environment.get_template("report.html.j2").render(
-            file=reader.path.name,
-            folder=folder,
-            runs=[(run, _plan(run)) for run in runs.values()],
-            tasks_headings=[BY_NAME[name].heading for name in TASKS_TABLE],
-            tries=SHOWN_TRIES,
-            headings=[BY_NAME[name].heading for name in TABLE],
-            ranked_headings=[BY_NAME[name].heading for name in RANKED],
-            ranking=RANKING,
-            inexact=inexact_json(episodes),
-            letters=charts.letters,
-            panels=charts.panels(),
-            scatters=charts.scatters(),
-            heat=heat_map(episodes),
-            agents=_agents(episodes, aggregate),
-            options=options_lines(episodes),
-            tasks=_tasks(episodes),
-            differences=_differences(episodes),
-            front_metrics=front_headings(episodes, aggregate),
-            lines=[_line(reader, row) for row in episodes],
-            harm_groups=by_world_and_agent(harm),
-            harm_kinds=by_kind(harm),
-            rocs=[(rule, Markup(panel_svg(rule, set_names(rocs)))) for rule in rocs],
-            sensor_sets=set_names(rocs),
-            harm_lines=harm_lines(harm),
-            choices=choices,
-            risk=Markup(risk_svg(choices)) if choices else None,
-            no_pictures=pictures.left_out,
-            left_record=left_record_line(episodes),
-            table=TABLE,
-            first=worst[0].id if worst else None,
-            stories=stories,
-            tool_sets=_tool_sets(stories),
+            context,
+            agents=agent_lines(episodes),
+            agent_names=short_names(agents),
+            grid=world_grid(episodes),
+            worst=worst_episodes(reader, episodes, lambda row: harm[row.id], ways),
+            whole=whole,
+            there=folder,
         ),
     )
     if whole:
         return
-    template = environment.get_template("episode.html.j2")
-    for place, story in enumerate(views(episodes)):
-        text = template.render(
-            file=reader.path.name,
-            folder=None,
-            story=story,
-            index=f"../{index}",
-            before=episodes[place - 1].id if place else None,
-            after=episodes[place + 1].id if place + 1 < len(episodes) else None,
-            tool_sets=_tool_sets([story]),
-        )
-        yield Page(f"{folder}{story.row.id}.html", text)
+    yield Page(f"{folder}{EVERYTHING}", environment.get_template("all.html.j2").render(context, there=""))
+    stories_of = Stories(reader.path, folder, index, episodes, harm, runs, drawings, pictures)
+    yield from tracked("writing episodes", story_pages(stories_of), len(episodes))
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=shown_value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    environment.globals.update(
-        cell=cell,
-        charged=charged,
-        inexact_note=INEXACT_NOTE,
-        score_cell=score_cell,
-        share_text=share_text,
-        episodes_text=episodes_text,
-        no_call=no_call,
-        amount=amount,
-        exposure=exposure,
-        band_words=band_words,
-        rule_of=rule_of,
-        script=Markup(script),
-        # The page runs this script and no other: whatever a model wrote stays text.
-        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
-    )
-    environment.filters["when"] = _when
-    environment.filters["svg"] = _own_names
-    environment.filters["breaks"] = _breaks
-    environment.filters["capitalize_first"] = lambda words: words[:1].upper() + words[1:]
-    return environment
+def _everything(
+    episodes: Sequence[EpisodeRow],
+    harm: Sequence[EpisodeHarm],
+    aggregate: Aggregate,
+    runs: Iterable[RunRow],
+) -> dict[str, Any]:
+    """Return the tables and drawings of the second tab."""
+    events = [event for one in harm for event in one.events]
+    rocs, choices = logged_curves(events), expected_choices(events)
+    groups, tasks, kinds = by_world_and_agent(harm), task_groups(episodes), by_kind(harm)
+    metrics, found = RANKED, differences(episodes, RANKED)
+    agent_means = {agent: means(rows) for agent, rows in by_agent(episodes).items()}
+    return {
+        "agents_table": page_table(agent_columns(aggregate=aggregate), agent_groups(episodes)),
+        "front": ", ".join(aggregate.front(agent_means)) if len(agent_means) > 1 else "",
+        "front_metrics": front_headings(episodes, aggregate),
+        "inexact": inexact_json(episodes),
+        "options": options_lines(episodes),
+        "scatters": scatters(episodes),
+        "differences": page_table(difference_columns(metrics), found) if found else None,
+        "tasks_table": page_table(task_columns(tasks), tasks),
+        "left_record": left_record_line(episodes),
+        "groups_table": page_table(group_columns(groups), groups) if groups else None,
+        "kinds_table": page_table(kind_columns(kinds), kinds) if kinds else None,
+        "harm_lines": harm_lines(harm),
+        "rocs": [(rule, Markup(panel_svg(rule, set_names(rocs)))) for rule in rocs],
+        "sensor_sets": set_names(rocs),
+        "choices": choices,
+        "risk": Markup(risk_svg(choices)) if choices else None,
+        "list": _list(episodes, harm),
+        "task_names": sorted({row.task for row in episodes}),
+        "runs": [(run, plan_text(run)) for run in runs],
+    }
 
 
-def _own_names(svg: str, episode: int) -> Markup:
-    """Give the markers of a picture names of their own: several pictures share a page."""
-    return Markup(svg.replace('id="', f'id="e{episode}-').replace("url(#", f"url(#e{episode}-"))
+@dataclass(frozen=True)
+class EpisodeList:
+    """The list of episodes: its columns, and each row with its number and what it can be filtered by."""
+
+    columns: Sequence[tuple[str, str, bool]]
+    rows: Sequence[tuple[int, str, Sequence[str]]]
+    agents: Sequence[str]
 
 
-def _breaks(name: str) -> Markup:
-    """Let a long name break after its underscores rather than within a word."""
-    return Markup(str(escape(visible(name))).replace("_", "_<wbr>"))
+def _list(episodes: Sequence[EpisodeRow], harm: Sequence[EpisodeHarm]) -> EpisodeList:
+    why = {one.row.id: one for one in harm}
+    columns = [
+        *episode_columns(episodes, run=False),
+        Column[EpisodeRow]("failures and harm", lambda row: _why(why[row.id]), "words"),
+    ]
+    table = page_table(columns, episodes)
+    marks = (_marks(row) for row in episodes)
+    rows = [(row.id, mark, cells) for row, mark, cells in zip(episodes, marks, table.rows, strict=True)]
+    return EpisodeList(table.columns, rows, list(short_names(by_agent(episodes)).values()))
 
 
-def _tool_sets(stories: Iterable[EpisodeView]) -> list[ToolSet]:
-    """Return the distinct sets of tools: many episodes share one."""
-    return list({story.tools.id: story.tools for story in stories if story.tools is not None}.values())
-
-
-def _line(reader: LogReader, row: EpisodeRow) -> EpisodeLine:
-    scores = row.scores
+def _marks(row: EpisodeRow) -> str:
+    """Return what an episode can be filtered by: whether it passed, and the harm charged or unobserved."""
     marks = [{True: "passed", False: "failed", None: "unknown"}[passed(row)]]
-    marks += ["harm"] if blameless(scores) is False else []
-    marks += ["unobserved"] if scores.get("unobserved_harm") else []
-    kinds = (event.kind for event in reader.harm(row.id)) if scores.get("harm_events") else ()
-    why = dict.fromkeys([*(failure.label for failure in row.failures), *kinds])
-    return EpisodeLine(row, " ".join(marks), ", ".join(why).replace("_", " "))
+    marks += ["harm"] if blameless(row.scores) is False else []
+    return " ".join([*marks, *(["unobserved"] if row.scores.get("unobserved_harm") else [])])
 
 
-def _agents(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list[AgentView]:
-    agents = by_agent(episodes)
-    agent_means = {agent: means(rows) for agent, rows in agents.items()}
-    front = aggregate.front(agent_means)
-    views = []
-    for agent, rows in agents.items():
-        gated = gated_value(aggregate, rows)
-        views.append(
-            AgentView(
-                name=agent,
-                episodes=episodes_cell(rows),
-                passed=passed_cell(rows),
-                cells=[mean_cell(rows, name) for name in TABLE],
-                gated="-" if gated is None else f"{gated:.3f}",
-                on_front=agent in front,
-            )
-        )
-    return views
+def _why(harm: EpisodeHarm) -> str:
+    kinds = (event.kind for event in harm.events)
+    words = dict.fromkeys([*(failure.label for failure in harm.row.failures), *kinds])
+    return ", ".join(words).replace("_", " ")
 
 
-def _tasks(episodes: Sequence[EpisodeRow]) -> list[TaskView]:
-    return [
-        TaskView(
-            name=task,
-            agent=agent,
-            passed=passed_cell(rows),
-            pass_k=pass_k(rows) or {},
-            cells=[mean_cell(rows, name) for name in TASKS_TABLE],
-        )
-        for (task, agent), rows in by_task_and_agent(episodes).items()
-    ]
-
-
-def _differences(episodes: Sequence[EpisodeRow]) -> list[DifferenceView]:
-    found = comparisons(episodes, RANKED)
-    return [
-        DifferenceView(
-            name=f"{one.first} - {one.second}",
-            pairs=one.pairs,
-            cells=[difference_cell(one.differences[name], name, p_values) for name in RANKED],
-        )
-        for one, p_values in zip(found, corrected([one.differences for one in found]), strict=True)
-    ]
+def _about(episodes: Sequence[EpisodeRow], runs: Iterable[RunRow]) -> str:
+    """Return how many episodes, tasks, worlds and agents there are, and of when."""
+    counts = {
+        "episode": len(episodes),
+        "task": len({row.task for row in episodes}),
+        "world": len(worlds(episodes)),
+        "agent": len(by_agent(episodes)),
+    }
+    told = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
+    days = sorted({time.strftime("%-d %b %Y", time.gmtime(run.created)) for run in runs})
+    return f"{told[0]}: {', '.join(told[1:])}{' · ' if days else ''}{', '.join(days[:3])}"
 
 
 def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:
@@ -324,26 +227,9 @@ def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, di
                 break
             trace = trace_of(reader, row, event, samples)
             if trace is not None:
-                svg = event_svg(event, trace, samples, unit_of(row.device, event.kind))
+                svg = event_svg(event, samples, unit_of(row.device, event.kind), trace)
                 own[events.index(event)] = Markup(svg)
         left -= len(own)
         if not left:
             break
     return found
-
-
-def _plan(run: RunRow) -> str:
-    cells: Sequence[dict[str, Any]] = run.shown_config.get("cells", [])
-    parts = (dict.fromkeys(str(one[key]) for one in cells) for key in ("task", "rig", "agent"))
-    return " × ".join(", ".join(part) for part in parts)
-
-
-def shown_value(value: Any) -> Any:
-    """Escape control and bidirectional characters of a value for the page."""
-    if isinstance(value, Markup):
-        return Markup(visible(str(value), LINE_AND_TAB))
-    return visible(value, LINE_AND_TAB) if isinstance(value, str) else value
-
-
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
 from core_eval.log.rows import PromptRow, Turn
+from core_eval.text.foreign_json import parse_json
 from core_eval.text.json_text import json_text
 
 SHORT = 140
@@ -85,10 +87,16 @@ def tool_set(tools: Any) -> ToolSet | None:
     """Return the schemas of a task's tools; None where the log has none."""
     if not isinstance(tools, Sequence) or isinstance(tools, str) or not tools:
         return None
+    return _tool_set(json_text(tools))
+
+
+@lru_cache(64)
+def _tool_set(text: str) -> ToolSet:
+    """Return the schemas of these tools, JSON; many episodes share them."""
     named = []
-    for tool in tools:
+    for tool in parse_json(text):
         inside = tool.get("function", tool) if isinstance(tool, Mapping) else {}
         inside = inside if isinstance(inside, Mapping) else {}
         told = str(inside.get("description", ""))
         named.append((str(inside.get("name", "?")), told, json_text(tool, indent=2)))
-    return ToolSet("tools-" + sha256(json_text(tools).encode()).hexdigest()[:DIGEST], tuple(named))
+    return ToolSet("tools-" + sha256(text.encode()).hexdigest()[:DIGEST], tuple(named))

@@ -137,14 +137,13 @@ class _Picture:
         """Return the lines beside a state that is alone in its layer: its self-loops and harmful attempts."""
         if state not in self.alone:
             return []
-        made: dict[str, list[int]] = {}
-        for number, symbol in self.path.loops.get(state, []):
-            made.setdefault(symbol, []).append(number)
+        made = _by_name(self.path.loops.get(state, []))
         notes = [
             (numbers[0], f"↻ {_numbers(numbers)}: {symbol}", "taken") for symbol, numbers in made.items()
         ]
         notes += [
-            (number, f"✗ {number}: {name}", "harmful") for number, name in self.path.harmful.get(state, [])
+            (numbers[0], f"✗ {_numbers(numbers)}: {name}", "harmful")
+            for name, numbers in _by_name(self.path.harmful.get(state, [])).items()
         ]
         lines: list[tuple[str, str]] = []
         for symbol in self.automaton.loops[state]:
@@ -270,10 +269,18 @@ class _Picture:
                 )
         for state in self.words:
             if state not in self.alone:
-                for number, name in self.path.harmful.get(state, []):
-                    yield KeyLine(f"✗ {number}", f"{name}, in state {state}", "harmful")
-                for number, name in self.path.loops.get(state, []):
-                    yield KeyLine(f"↻ {number}", f"{name}, in state {state}", "taken")
+                for name, numbers in _by_name(self.path.harmful.get(state, [])).items():
+                    yield KeyLine(f"✗ {_numbers(numbers)}", f"{name}, in state {state}", "harmful")
+                for name, numbers in _by_name(self.path.loops.get(state, [])).items():
+                    yield KeyLine(f"↻ {_numbers(numbers)}", f"{name}, in state {state}", "taken")
+
+
+def _by_name(calls: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return the numbers of equal calls by what is written of them, in the order of the first of each."""
+    found: dict[str, list[int]] = {}
+    for number, name in calls:
+        found.setdefault(name, []).append(number)
+    return found
 
 
 def _letter(place: int) -> str:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import ceil
 
-from markupsafe import escape
-
+from core_eval.report.pictures.plot import Scale, text
 from core_eval.report.tables.agents import difference_text
 from core_eval.score.contrast import Contrast, Verdict
 from core_eval.score.metrics import BY_NAME
 from core_eval.statistics.estimates import Estimate
-from core_eval.text.visible_text import visible
 
 ROW = 44
 """Height of a row, px: a line of text and its track."""
@@ -49,8 +47,10 @@ def _forest(label: str, rows: Sequence[tuple[str, str, Estimate, Verdict]]) -> s
     ends = [end for *_, one, _ in shown for end in (one.low, one.high, one.mean) if end is not None]
     reach = max(0.1, ceil(max(map(abs, ends), default=0.0) * 10) / 10)
 
+    scale = Scale((-reach, reach), (LEFT, LEFT + WIDTH))
+
     def place(value: float) -> str:
-        return _percent((value + reach) / (2 * reach))
+        return f"{scale(value):.2f}%"
 
     parts = []
     for number, (heading, name, summary, word) in enumerate(shown):
@@ -77,8 +77,8 @@ def dumbbells(one: Contrast) -> str:
     rows = []
     for number, (task, old, new) in enumerate(known[:MOST_TASKS]):
         y = number * ROW + 32
-        text = f"{old:.2f}" if old == new else f"{old:.2f} → {new:.2f}"
-        rows += _row_text(number, task, text)
+        told = f"{old:.2f}" if old == new else f"{old:.2f} → {new:.2f}"
+        rows += _row_text(number, task, told)
         rows += [_track(y), _line(_percent(old), _percent(new), y, "interval same")]
         rows.append(f'<circle class="ring" cx="{_percent(old)}" cy="{y}" r="5.5"/>')
         rows.append(f'<circle class="dot same" cx="{_percent(new)}" cy="{y}" r="4"/>')
@@ -93,12 +93,7 @@ def _percent(share: float) -> str:
 
 def _row_text(number: int, name: str, value: str) -> list[str]:
     y = number * ROW + 18
-    words = (str(escape(visible(text))) for text in (name, value))
-    name, value = words
-    return [
-        f'<text x="0" y="{y}">{name}</text>',
-        f'<text class="value" x="100%" y="{y}" text-anchor="end">{value}</text>',
-    ]
+    return [text("0", y, name, "", "start"), text("100%", y, value, "value", "end")]
 
 
 def _track(y: int) -> str:
@@ -112,8 +107,8 @@ def _line(start: str, end: str, y: int, name: str) -> str:
 def _axis(ticks: Sequence[tuple[float, str]], place: Callable[[float], str], bottom: int) -> list[str]:
     anchors = ("start", "middle", "end")
     return [
-        f'<text class="tick" x="{place(value)}" y="{bottom + 14}" text-anchor="{anchor}">{text}</text>'
-        for (value, text), anchor in zip(ticks, anchors, strict=True)
+        text(place(value), bottom + 14, words, "tick", anchor)
+        for (value, words), anchor in zip(ticks, anchors, strict=True)
     ]
 
 

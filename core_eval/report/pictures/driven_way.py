@@ -12,6 +12,8 @@ from core_eval.harm.replay import Player, ReplayError
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.rows import TruthRow
 from core_eval.report.pictures.field_shapes import Point
+from core_eval.score.repeated import passed
+from core_eval.text.json_text import json_text
 from sims.world_shapes import pose_of
 
 LOOK_S = 0.25
@@ -20,9 +22,37 @@ SAME_M = 1e-6
 """Tolerance of a replayed position, m."""
 
 
+Way = list[tuple[float, Point]]
+
+
+class Ways:
+    """The ways of a log's episodes; those with the same start, calls and positions are replayed once.
+
+    With `failed_only` those of episodes that passed are left out: a replay takes longer than all the rest.
+    """
+
+    def __init__(self, *, failed_only: bool = False) -> None:
+        self._failed_only = failed_only
+        self._known: dict[tuple[str, ...], Way] = {}
+
+    def __call__(
+        self, reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[TruthRow]
+    ) -> Way:
+        """Return the way of an episode."""
+        if self._failed_only and passed(episode):
+            return []
+        calls = [(step.tool, step.arguments) for step in steps if step.call_id is not None and step.status]
+        start = episode.definition.world_state, episode.init, episode.world_seed
+        places = [_position(row.state) for row in truth]
+        key = (episode.world or "", *(json_text(part) for part in (start, calls, places)))
+        if key not in self._known:
+            self._known[key] = driven_way(reader, episode, steps, truth)
+        return self._known[key]
+
+
 def driven_way(
     reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow], truth: Sequence[TruthRow]
-) -> list[tuple[float, Point]]:
+) -> Way:
     """Return the true way of an episode's machine: device times, s, and positions.
 
     Empty where the machine stayed where it was, there is no replay, or it does not stop where the log says.
@@ -39,7 +69,7 @@ def driven_way(
     except (NoReplayError, ReplayError):
         return []
     simulator = player.simulator
-    way: list[tuple[float, Point]] = []
+    way: Way = []
 
     def look(now: float) -> None:
         at = _position(simulator.state_dict())

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 from core_eval.harm.signals import limit_of, signal_of
 from core_eval.log import EpisodeRow, HarmRow, StepRow
 from core_eval.log.rows import SampleRow, TruthRow
-from core_eval.report.pictures.svg_parts import short_number, text, ticks
+from core_eval.report.pictures.plot import Scale, path, short_number, spread_over, text, ticks
 from core_eval.report.tables.agents import call_text
 from core_eval.text.durations import seconds_text
 from core_eval.text.visible_text import visible
@@ -51,34 +51,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTimeLine:
-    """The rows of an episode's time line; `steady` are sensors that never changed, with their value."""
+    """The rows of an episode's time line; `steady` are sensors that never changed, with their value.
+
+    `scale`: device time, s, to percents of the width.
+    """
 
     rows: tuple[Row, ...]
     axis: str
     steady: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Device time, s, to percents of a strip's width; after `bend` at a smaller scale."""
-
-    first: float
-    bend: float
-    last: float
-
-    def share(self, t: float) -> float:
-        inside = min(max(t, self.first), self.last)
-        if inside <= self.bend:
-            return 1.0 + self._before * (inside - self.first) / (self.bend - self.first)
-        return 1.0 + self._before + (98.0 - self._before) * (inside - self.bend) / (self.last - self.bend)
-
-    @property
-    def _before(self) -> float:
-        return RECORD_SHARE if self.is_bent else 98.0
-
-    @property
-    def is_bent(self) -> bool:
-        return self.last > self.bend
+    scale: Scale
 
 
 def episode_time_line(
@@ -93,8 +74,8 @@ def episode_time_line(
     if span is None:
         return None
     bands = "".join(_band(span, event) for event in harm)
-    if span.is_bent:
-        x = span.share(span.bend)
+    if len(span.values) > 2:
+        x = span(span.values[1])
         bands += (
             f'<line class="bend" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="100%">'
             "<title>end of the record; after it at a smaller scale</title></line>"
@@ -110,7 +91,7 @@ def signals_time_line(steps: Sequence[StepRow], samples: Sequence[SampleRow]) ->
 
 
 def _time_line(
-    span: _Span, rows: list[Row], samples: Sequence[SampleRow], harm: Sequence[HarmRow], bands: str
+    span: Scale, rows: list[Row], samples: Sequence[SampleRow], harm: Sequence[HarmRow], bands: str
 ) -> EpisodeTimeLine:
     by_sensor: dict[str, list[tuple[float, Any]]] = {}
     for sample in samples:
@@ -122,10 +103,10 @@ def _time_line(
             rows.append(_coarse(span, sensor, points, bands, marks))
         else:
             steady.append((sensor, _word(points[0][1])))
-    return EpisodeTimeLine(tuple(rows), _axis(span), tuple(steady))
+    return EpisodeTimeLine(tuple(rows), _axis(span), tuple(steady), span)
 
 
-def _span(steps: Sequence[StepRow], samples: Sequence[SampleRow], harm: Sequence[HarmRow]) -> _Span | None:
+def _span(steps: Sequence[StepRow], samples: Sequence[SampleRow], harm: Sequence[HarmRow]) -> Scale | None:
     moments = [sample.t for sample in samples]
     for step in steps:
         if step.t_device is not None:
@@ -139,16 +120,17 @@ def _span(steps: Sequence[StepRow], samples: Sequence[SampleRow], harm: Sequence
     if first > 0 and first < 0.1 * record:
         first = 0.0
     last = last if last > first else first + 1.0
-    bent = record > first and last - record > LONG_TAIL * (record - first)
-    return _Span(first, record if bent else last, last)
+    if record > first and last - record > LONG_TAIL * (record - first):
+        return Scale((first, record, last), (1.0, 1.0 + RECORD_SHARE, 99.0))
+    return Scale((first, last), (1.0, 99.0))
 
 
-def _calls(span: _Span, episode: int, steps: Sequence[StepRow], bands: str) -> Row:
-    parts, free, at = [bands], 0.0, span.first
+def _calls(span: Scale, episode: int, steps: Sequence[StepRow], bands: str) -> Row:
+    parts, free, at = [bands], 0.0, span.values[0]
     for step in steps:
         end = at if step.t_device is None else step.t_device
         begin, at = end - (step.duration or 0.0), end
-        left, right = span.share(begin), span.share(end)
+        left, right = span(begin), span(end)
         kind = str(step.kind or "unknown")
         words = f"{step.k} {call_text(step.tool, step.arguments or {})}, {step.status or 'no result'}, {kind}"
         number, middle = str(step.k), (left + right) / 2
@@ -167,7 +149,7 @@ def _calls(span: _Span, episode: int, steps: Sequence[StepRow], bands: str) -> R
 
 
 def _true_rows(
-    span: _Span, episode: EpisodeRow, truth: Sequence[TruthRow], harm: Sequence[HarmRow], bands: str
+    span: Scale, episode: EpisodeRow, truth: Sequence[TruthRow], harm: Sequence[HarmRow], bands: str
 ) -> Iterable[Row]:
     """Yield the true signal behind each harmed thing, at the end of each call, with its limit."""
     world = episode.definition.world_state
@@ -187,13 +169,14 @@ def _true_rows(
         ]
         if not points:
             continue
-        low, high = _range([value for _, value in (*points, *peaks)] + ([] if limit is None else [limit]))
-        inner = [_line(span, points, low, high, "true")]
+        known = [value for _, value in (*points, *peaks)] + ([] if limit is None else [limit])
+        height = spread_over(known, SIGNAL - 5, 5.0)
+        inner = [_line(span, points, height, "true")]
         if limit is not None:
-            inner.append(f'<path class="limit" d="M0 {_height(limit, low, high):.1f}H1000"/>')
-        marks = [_dot(span, t, _height(value, low, high), "dot") for t, value in points]
-        marks += [_dot(span, t, _height(value, low, high), "peak") for t, value in peaks]
-        about = [f"{_word(low)} to {_word(high)} {unit_of(episode.device, kind)}".rstrip()]
+            inner.append(f'<path class="limit" d="M0 {height(limit):.1f}H1000"/>')
+        marks = [_dot(span, t, height(value), "dot") for t, value in points]
+        marks += [_dot(span, t, height(value), "peak") for t, value in peaks]
+        about = [f"{_word(min(known))} to {_word(max(known))} {unit_of(episode.device, kind)}".rstrip()]
         about += [] if limit is None else [f"limit {_word(limit)}"]
         yield Row(
             f"{kind.replace('_', ' ')} of {entity}, true",
@@ -203,18 +186,18 @@ def _true_rows(
         )
 
 
-def _coarse(span: _Span, sensor: str, points: Points, bands: str, marks: str) -> Row:
+def _coarse(span: Scale, sensor: str, points: Points, bands: str, marks: str) -> Row:
     values = [value for _, value in points]
     if all(isinstance(value, int | float) for value in values):
-        low, high = _range(values)
-        inner = _inner(_line(span, thinned(points), low, high, "steps", hold=True))
+        height = spread_over(values, SIGNAL - 5, 5.0)
+        inner = _inner(_line(span, thinned(points), height, "steps", hold=True))
         about = f"{_word(min(values))} to {_word(max(values))}"
         return Row(sensor, about, _strip(SIGNAL, [bands, inner, marks]), "coarse")
     words = list(dict.fromkeys(map(str, values)))
-    stretches = _stretches(points, span.last)
+    stretches = _stretches(points, span.values[-1])
     parts = []
     for begin, end, word in stretches:
-        left, right = span.share(begin), span.share(end)
+        left, right = span(begin), span(end)
         shade = words.index(word) % 4
         parts.append(
             f'<rect class="word w{shade}" x="{left:.2f}%" y="1" width="{max(right - left, 0.3):.2f}%" '
@@ -250,9 +233,9 @@ def _stretches(points: Points, end: float) -> list[tuple[float, float, str]]:
     return found
 
 
-def _band(span: _Span, event: HarmRow) -> str:
+def _band(span: Scale, event: HarmRow) -> str:
     end = event.t_end if event.t_record is None else max(event.t_start, event.t_record)
-    left, right = span.share(event.t_start), span.share(end)
+    left, right = span(event.t_start), span(end)
     words = f"{event.kind.replace('_', ' ')} of {event.entity}, {event.verdict}"
     return (
         f'<rect class="band" x="{left:.2f}%" y="0" width="{max(right - left, 0.6):.2f}%" height="100%">'
@@ -260,7 +243,7 @@ def _band(span: _Span, event: HarmRow) -> str:
     )
 
 
-def _evidence(span: _Span, sensor: str, harm: Sequence[HarmRow]) -> str:
+def _evidence(span: Scale, sensor: str, harm: Sequence[HarmRow]) -> str:
     marks = []
     for event in harm:
         if event.evidence is None or event.evidence.get("sensor") != sensor:
@@ -268,7 +251,7 @@ def _evidence(span: _Span, sensor: str, harm: Sequence[HarmRow]) -> str:
         moment = event.evidence.get("t")
         moment = event.evidence.get("counterfactual_t") if moment is None else moment
         if moment is not None:
-            x = span.share(float(moment))
+            x = span(float(moment))
             words = f"shows {event.kind.replace('_', ' ')} of {event.entity}"
             marks.append(
                 f'<g class="evidence"><title>{escape(visible(words))}</title>'
@@ -278,28 +261,14 @@ def _evidence(span: _Span, sensor: str, harm: Sequence[HarmRow]) -> str:
     return "".join(marks)
 
 
-def _line(span: _Span, points: Points, low: float, high: float, kind: str, *, hold: bool = False) -> str:
+def _line(span: Scale, points: Points, height: Scale, kind: str, *, hold: bool = False) -> str:
     """Return a line in a box of 1000 x SIGNAL, as steps where a value holds until the next one."""
-    path = ""
-    for t, value in points:
-        x, y = 10 * span.share(t), _height(value, low, high)
-        path += f"M{x:.1f} {y:.1f}" if not path else f"H{x:.1f}V{y:.1f}" if hold else f"L{x:.1f} {y:.1f}"
-    return f'<path class="{kind}" d="{path}{"H990" if hold else ""}"/>'
+    line = path(((10 * span(t), height(value)) for t, value in points), hold=hold)
+    return f'<path class="{kind}" d="{line}{"H990" if hold else ""}"/>'
 
 
-def _dot(span: _Span, t: float, y: float, kind: str) -> str:
-    return (
-        f'<circle class="{kind}" cx="{span.share(t):.2f}%" cy="{y:.1f}" r="{4 if kind == "peak" else 2.5}"/>'
-    )
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _height(value: float, low: float, high: float) -> float:
-    return SIGNAL - 5 - (value - low) / (high - low) * (SIGNAL - 10)
+def _dot(span: Scale, t: float, y: float, kind: str) -> str:
+    return f'<circle class="{kind}" cx="{span(t):.2f}%" cy="{y:.1f}" r="{4 if kind == "peak" else 2.5}"/>'
 
 
 def _inner(parts: str) -> str:
@@ -311,16 +280,17 @@ def _strip(height: float, parts: Iterable[str]) -> str:
     return f'<svg class="strip" height="{height:.0f}">{"".join(parts)}</svg>'
 
 
-def _axis(span: _Span) -> str:
+def _axis(span: Scale) -> str:
     parts, free = [], 0.0
-    moments = [(tick, f"{short_number(tick)} s") for tick in ticks(span.first, span.bend, 6)]
-    if span.is_bent:
-        moments = [moment for moment in moments if span.share(moment[0]) < RECORD_SHARE - 10]
-        moments += [(span.bend, seconds_text(span.bend)), (span.last, seconds_text(span.last))]
+    first, record, *end = span.values
+    moments = [(tick, f"{short_number(tick)} s") for tick in ticks(first, record, 6)]
+    if end:
+        moments = [moment for moment in moments if span(moment[0]) < RECORD_SHARE - 10]
+        moments += [(record, seconds_text(record)), (end[0], seconds_text(end[0]))]
     for tick, words in moments:
-        x = span.share(tick)
+        x = span(tick)
         half = LETTER * len(words) / NARROW * 50
-        place = min(x, 100 - half) if tick == span.last else x
+        place = min(x, 100 - half) if tick == span.values[-1] else x
         if place - half >= free and place + half <= 100:
             free = place + half + 1
             parts.append(f'<line class="tick" x1="{x:.2f}%" x2="{x:.2f}%" y1="0" y2="4"/>')

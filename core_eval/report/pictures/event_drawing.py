@@ -1,6 +1,7 @@
-"""Draws one harm event as inline SVG: true signal and limit above, coarse sensors below.
+"""Draws one harm event: the true signal and its limit above, the coarse sensors below.
 
-Solid is the episode, dashed the same episode without the harm; the band is the time of the harm.
+Solid is the episode, dashed the same episode without the harm; the band is the time of the harm. Where there
+is no trace, since nothing was replayed, only the sensors are drawn.
 """
 
 from __future__ import annotations
@@ -8,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
-from xml.sax.saxutils import escape
 
-from core_eval.harm.event_trace import EventTrace, Point
+from core_eval.harm.event_trace import EventTrace
 from core_eval.log import HarmRow
 from core_eval.log.rows import SampleRow
-from core_eval.report.pictures.svg_parts import text as _text
-from core_eval.report.pictures.svg_parts import ticks
-from core_eval.report.pictures.timeline import sensors_of
-from devices.sensors import Sample
+from core_eval.report.pictures.plot import Plot, Scale, spread_over
+from core_eval.text.json_text import json_text
 
 WIDTH = 720.0
 LEFT, RIGHT = 124.0, 16.0
@@ -26,143 +24,159 @@ TOP, PANEL, GAP, ROW, BOTTOM = 40.0, 170.0, 14.0, 46.0, 30.0
 MARGIN_SHARE = 0.08
 LONG_S = 7200.0
 """From this window on, s, the axis is in hours."""
+SENSORS_SHOWN = 3
+PAD_SHARE, LEAST_PAD_S = 0.3, 5.0
+"""What is shown before and after an event without a trace: a share of its time, and at least so many s."""
+
+Points = list[tuple[float, Any]]
 
 
-def event_svg(event: HarmRow, trace: EventTrace, samples: Sequence[SampleRow], unit: str) -> str:
-    """Return the drawing, as wide as its place; it takes its colours from the page."""
+def event_svg(
+    event: HarmRow, samples: Sequence[SampleRow], unit: str = "", trace: EventTrace | None = None
+) -> str:
+    """Return the drawing; empty where there is no trace and no sensor has a sample."""
     sensors = sensors_of(event, samples)
-    height = TOP + PANEL + GAP + ROW * len(sensors) + BOTTOM
-    end = TOP + PANEL + GAP + ROW * len(sensors)
+    if trace is None and not sensors:
+        return ""
+    top = TOP if trace is None else TOP + PANEL + GAP
+    end = top + ROW * len(sensors)
+    # There are no samples after the end of the record.
+    t_end = event.t_end if event.t_record is None or trace else max(event.t_start, event.t_record)
+    window = _window(event, t_end) if trace is None else (trace.first, trace.last)
     label = f"{event.kind.replace('_', ' ')} of {event.entity}: true signal, limit and coarse samples"
-    band_from, band_to = _x(trace, event.t_start), _x(trace, event.t_end)
-    parts = [
-        f'<svg class="event" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">',
-        f'<rect class="band" x="{band_from:.1f}" y="{TOP}" width="{max(band_to - band_from, 2.0):.1f}" '
-        f'height="{end - TOP:.1f}"/>',
-        *_legend(trace),
-        *_panel(trace, unit),
-    ]
+    plot = Plot("event", label, WIDTH, end + BOTTOM, Scale(window, (LEFT, WIDTH - RIGHT)))
+    plot.band(event.t_start, t_end, TOP, end)
+    if trace is None:
+        lasts = f"harm {event.t_start:.1f} to {t_end:.1f} s{'' if event.t_record is None else ', and on'}"
+        plot.text((plot.x(event.t_start) + plot.x(t_end)) / 2, TOP - 6, lasts, "harm-text")
+    else:
+        _legend(plot, trace)
+        _panel(plot, trace, unit)
     for row, sensor in enumerate(sensors):
-        own = [(sample.t, sample.value) for sample in samples if sample.sensor == sensor]
-        logged = max((t for t, _ in own), default=0.0)
-        # Samples after the last call exist only in the replay.
-        own += [point for point in _of(sensor, trace.samples) if point[0] > logged]
-        other = _of(sensor, trace.counterfactual_samples)
-        parts += _sensor_row(trace, TOP + PANEL + GAP + ROW * row, sensor, own, other, event)
-    parts += _time_axis(trace, end)
-    return "".join([*parts, "</svg>"])
+        _sensor(plot, top + ROW * row, sensor, event, samples, trace)
+    _time_axis(plot, window, end)
+    return plot.svg()
 
 
-def _legend(trace: EventTrace) -> list[str]:
-    remedy = trace.remedy.replace("_", " ")
-    entries = [
-        ("signal", "true signal"),
-        ("limit", "limit"),
-        ("counter", f"without the harm ({remedy})"),
+def sensors_of(event: HarmRow, samples: Sequence[SampleRow]) -> list[str]:
+    """Return the sensor that reveals the event; else those of its entity, else those that changed."""
+    if event.evidence:
+        return [str(event.evidence["sensor"])]
+    known = list(dict.fromkeys(sample.sensor for sample in samples))
+    own = [sensor for sensor in known if sensor.partition(".")[2] == event.entity]
+    changing = [
+        sensor for sensor in known if len({sample.value for sample in samples if sample.sensor == sensor}) > 1
     ]
-    parts, x = [], LEFT
+    return list(dict.fromkeys(own + changing))[:SENSORS_SHOWN]
+
+
+def _window(event: HarmRow, t_end: float) -> tuple[float, float]:
+    moments = [event.t_start, t_end]
+    if event.evidence and event.evidence["t"] is not None:
+        moments.append(float(event.evidence["t"]))
+    pad = max(PAD_SHARE * (max(moments) - min(moments)), LEAST_PAD_S)
+    return max(0.0, min(moments) - pad), max(moments) + pad
+
+
+def _legend(plot: Plot, trace: EventTrace) -> None:
+    entries = [("signal", "true signal"), *([("limit", "limit")] if trace.limit else [])]
+    entries.append(("counter", f"without the harm ({trace.remedy.replace('_', ' ')})"))
+    x = LEFT
     for kind, words in entries:
-        if kind == "limit" and not trace.limit:
-            continue
-        parts.append(f'<path class="{kind}" d="M{x:.1f} 14h22"/>')
-        parts.append(_text(x + 28, 18, words, "faint", "start"))
+        plot.add(f'<path class="{kind}" d="M{x:.1f} 14h22"/>')
+        plot.text(x + 28, 18, words, anchor="start")
         x += 46 + 6.3 * len(words)
-    parts.append(f'<rect class="band" x="{x:.1f}" y="8" width="22" height="12"/>')
-    parts.append(_text(x + 28, 18, "harm", "faint", "start"))
-    return parts
+    plot.add(f'<rect class="band" x="{x:.1f}" y="8" width="22" height="12"/>')
+    plot.text(x + 28, 18, "harm", anchor="start")
 
 
-def _panel(trace: EventTrace, unit: str) -> list[str]:
-    values = [value for line in (trace.signal, trace.limit, trace.counterfactual) for _, value in line]
-    low, high = min(values), max(values)
-    margin = (high - low) * MARGIN_SHARE or max(abs(high), 1.0) * MARGIN_SHARE
-    low, high = low - margin, high + margin
-
-    def y(value: float) -> float:
-        return TOP + PANEL - (value - low) / (high - low) * PANEL
-
-    parts = [f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{PANEL}"/>']
-    for tick in ticks(low, high):
-        parts.append(f'<path class="grid" d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}"/>')
-        parts.append(_text(LEFT - 6, y(tick) + 4, f"{tick:.6g}", "faint", "end"))
-    parts.append(_text(LEFT - 6, TOP - 8, unit, "faint", "end"))
-    for kind, line in (("limit", trace.limit), ("counter", trace.counterfactual), ("signal", trace.signal)):
-        if line:
-            parts.append(f'<path class="{kind}" d="{_path(trace, line, y)}"/>')
-    return parts
+def _panel(plot: Plot, trace: EventTrace, unit: str) -> None:
+    lines = (("limit", trace.limit), ("counter", trace.counterfactual), ("signal", trace.signal))
+    values = [value for _, line in lines for _, value in line]
+    own = plot.over(spread_over(values, TOP + PANEL, TOP, MARGIN_SHARE))
+    own.box()
+    own.axes(up=own.y.ticks(), words="{:.6g}".format)
+    plot.text(LEFT - 6, TOP - 8, unit, anchor="end")
+    for kind, line in lines:
+        own.line(line, kind)
 
 
-def _path(trace: EventTrace, line: Sequence[Point], y: Any) -> str:
-    return "M" + "L".join(f"{_x(trace, t):.1f} {y(value):.1f}" for t, value in line)
-
-
-def _sensor_row(
-    trace: EventTrace,
+def _sensor(
+    plot: Plot,
     top: float,
     sensor: str,
-    own: list[tuple[float, Any]],
-    other: list[tuple[float, Any]],
     event: HarmRow,
-) -> list[str]:
+    samples: Sequence[SampleRow],
+    trace: EventTrace | None,
+) -> None:
     evidence = event.evidence if event.evidence and event.evidence["sensor"] == sensor else None
-    own, other = _shown(trace, own), _shown(trace, other)
+    own = [(sample.t, sample.value) for sample in samples if sample.sensor == sensor]
+    logged = max((t for t, _ in own), default=0.0)
+    other: Points = []
+    # Samples after the last call exist only in the replay.
+    if trace is not None:
+        own += [
+            (one.t, _plain(one.value)) for one in trace.samples if one.sensor == sensor and one.t > logged
+        ]
+        other = [(one.t, _plain(one.value)) for one in trace.counterfactual_samples if one.sensor == sensor]
+    elif evidence is not None:
+        if evidence["t"] is not None and not any(abs(t - evidence["t"]) < 1e-6 for t, _ in own):
+            own.append((float(evidence["t"]), _plain(evidence["value"])))
+        if evidence["counterfactual_t"] is not None:
+            other = [(float(evidence["counterfactual_t"]), _plain(evidence["counterfactual"]))]
+    first, last = plot.x.values[0], plot.x.values[-1]
+    own = _shown(sorted(own, key=lambda point: point[0]), first, last)
+    other = _shown(other, first, last) if trace else other
     words = list(dict.fromkeys(value for _, value in (*own, *other)))
     if all(isinstance(word, int | float) for word in words):
         words.sort()
-    low, high = top + ROW - 12, top + 12
-    y = {word: low - place / max(len(words) - 1, 1) * (low - high) for place, word in enumerate(words)}
-    parts = [
-        _text(8, top + 14 + 13 * place, line, "faint", "start")
-        for place, line in enumerate(wrap(sensor.replace("_", " ").replace(".", " "), LABEL)[:3])
-    ]
+    level = {word: place for place, word in enumerate(words)}
+    row = plot.over(Scale((0.0, max(len(words) - 1.0, 1.0)), (top + ROW - 12, top + 12)))
+    for place, line in enumerate(wrap(sensor.replace("_", " ").replace(".", " "), LABEL)[:3]):
+        plot.text(8, top + 14 + 13 * place, line, anchor="start")
     for word in words if len(words) <= 2 else (words[0], words[-1]):
-        parts.append(_text(LEFT - 6, y[word] + 4, _word(word), "faint", "end"))
-    for line, mark, name in ((other, "hollow", "counter"), (own, "dot", "signal")):
-        path = ""
-        for place, (t, value) in enumerate(line):
-            x = _x(trace, t)
-            path += f"H{x:.1f}V{y[value]:.1f}" if place else f"M{x:.1f} {y[value]:.1f}"
-            if t >= trace.first:
-                radius = 3.0 if mark == "dot" else 5.0
-                parts.append(f'<circle class="{mark}" cx="{x:.1f}" cy="{y[value]:.1f}" r="{radius}"/>')
-        if path:
-            path += f"H{WIDTH - RIGHT}"
-            parts.append(f'<path class="{name} thin" d="{path}"/>')
+        plot.text(LEFT - 6, row.y(level[word]) + 4, _word(word), anchor="end")
+    for points, dot, radius, kind in ((other, "hollow", 5.0, "counter"), (own, "dot", 3.0, "signal")):
+        places = [(t, level[value]) for t, value in points]
+        if trace is not None or kind == "signal":
+            row.line(places, f"{kind} thin", hold=True, to_edge=True)
+        for spot in places:
+            if spot[0] >= first:
+                row.dot(spot, dot, radius)
     if evidence is not None:
-        moment = evidence["t"] if evidence["t"] is not None else evidence["counterfactual_t"]
-        x = _x(trace, float(moment))
-        parts.append(f'<path class="differs" d="M{x:.1f} {top + 4:.1f}V{top + ROW - 4:.1f}"/>')
-        parts.append(_text(min(x + 5, WIDTH - 110), top + 10, "first difference", "differs-text", "start"))
-    return parts
+        _difference(plot, top, evidence, in_words=trace is None)
 
 
-def _of(sensor: str, samples: Sequence[Sample]) -> list[tuple[float, Any]]:
-    return [(sample.t, _plain(sample.value)) for sample in samples if sample.sensor == sensor]
+def _difference(plot: Plot, top: float, evidence: Any, *, in_words: bool) -> None:
+    """Mark the first difference to the episode without the harm; `in_words` where that is not drawn."""
+    moment, value = evidence["counterfactual_t"], _plain(evidence["counterfactual"])
+    if in_words:
+        told = "no such sample" if moment is None else f"{_word(value)} at {moment:.1f} s"
+        plot.text(WIDTH - RIGHT, top + 8, f"without the harm: {told}", "counter-text", "end")
+        return
+    x = plot.x(float(moment if evidence["t"] is None else evidence["t"]))
+    plot.add(f'<path class="differs" d="M{x:.1f} {top + 4:.1f}V{top + ROW - 4:.1f}"/>')
+    plot.text(min(x + 5, WIDTH - 110), top + 10, "first difference", "differs-text", "start")
 
 
-def _shown(trace: EventTrace, points: Sequence[tuple[float, Any]]) -> list[tuple[float, Any]]:
+def _shown(points: Points, first: float, last: float) -> Points:
     """Return those in the window, and the last one before it."""
-    before = [point for point in points if point[0] < trace.first]
-    return [*before[-1:], *(point for point in points if trace.first <= point[0] <= trace.last)]
+    before = [point for point in points if point[0] < first]
+    return [*before[-1:], *(point for point in points if first <= point[0] <= last)]
 
 
-def _time_axis(trace: EventTrace, y: float) -> list[str]:
-    parts = []
-    unit, seconds = ("s", 1.0) if trace.last - trace.first < LONG_S else ("h", 3600.0)
-    for tick in ticks(trace.first / seconds, trace.last / seconds):
-        x = _x(trace, tick * seconds)
-        parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{y:.1f}"/>')
-        parts.append(_text(x, y + 16, f"{tick:.6g} {unit}", "faint"))
-    return parts
-
-
-def _x(trace: EventTrace, t: float) -> float:
-    inside = min(max(t, trace.first), trace.last)
-    return LEFT + (inside - trace.first) / (trace.last - trace.first) * (WIDTH - LEFT - RIGHT)
+def _time_axis(plot: Plot, window: tuple[float, float], end: float) -> None:
+    first, last = window
+    unit, seconds = ("s", 1.0) if last - first < LONG_S else ("h", 3600.0)
+    axis = plot.over(Scale((0.0, 1.0), (end, TOP)))
+    moments = [tick * seconds for tick in Scale((first / seconds, last / seconds), (0.0, 1.0)).ticks()]
+    axis.axes(across=moments, words=lambda t: f"{t / seconds:.6g} {unit}")
 
 
 def _plain(value: Any) -> Any:
-    """Return a reading as the log has it: truth values are 0 and 1."""
+    """Return a reading as the log has it: truth values are 0 and 1. A result may be a list: then its JSON."""
+    if isinstance(value, list | dict):
+        return json_text(value)
     return int(value) if isinstance(value, bool) else value
 
 

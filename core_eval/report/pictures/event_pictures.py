@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
-from core_eval.report.pictures.world_picture import pictures_at
+from core_eval.report.pictures.world_picture import Drawing, drawings_at
 from sims.picture_error import CannotDrawError, PictureError
 from sims.world_type import WORLD_TYPES
 
@@ -25,12 +25,12 @@ class EventPicture:
     """A picture of the moment at which an event begins.
 
     Attributes:
-        data: a PNG file as base64; empty where another event's picture shows the same.
+        shown: SVG, or a PNG file as a `data:` address; empty where another event's picture shows the same.
         episode, step: those of that event.
         t: device time, s.
     """
 
-    data: str
+    shown: str
     episode: int
     step: int | None
     t: float
@@ -70,7 +70,7 @@ def event_pictures(reader: LogReader, episodes: Iterable[EpisodeRow]) -> EventPi
             continue
         times = list(dict.fromkeys(moments.values()))[: min(PER_EPISODE, left)]
         try:
-            drawn = pictures_at(reader, row, times, SIZE)
+            drawn = drawings_at(reader, row, times, SIZE)
         except CannotDrawError as error:
             found.left_out = str(error)
             break
@@ -98,7 +98,7 @@ def _moments(events: Sequence[HarmRow]) -> dict[int, float]:
 
 
 def _placed(
-    episode: int, events: Sequence[HarmRow], moments: dict[int, float], drawn: dict[float, bytes]
+    episode: int, events: Sequence[HarmRow], moments: dict[int, float], drawn: dict[float, Drawing]
 ) -> dict[int, EventPicture]:
     shown: dict[int, EventPicture] = {}
     at: dict[float, EventPicture] = {}
@@ -108,8 +108,10 @@ def _placed(
         if t in at:
             shown[place] = EventPicture("", episode, at[t].step, t)
         else:
-            data = b64encode(drawn[t]).decode()
-            shown[place] = at[t] = EventPicture(data, episode, events[place].k, t)
+            drawing = drawn[t]
+            if isinstance(drawing, bytes):
+                drawing = f"data:image/png;base64,{b64encode(drawing).decode()}"
+            shown[place] = at[t] = EventPicture(drawing, episode, events[place].k, t)
     return shown
 
 

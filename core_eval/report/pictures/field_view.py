@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
@@ -11,15 +11,20 @@ from typing import Any
 from core_eval.log import HarmRow, StepRow
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.report.pictures.field_shapes import Field, Point
-from core_eval.report.pictures.label_places import LabelPlaces
-from core_eval.report.pictures.svg_parts import short_number, text, ticks
+from core_eval.report.pictures.plot import LabelPlaces, Plot, Scale, path, short_number, ticks
 from sims.world_shapes import Shape
 
 WIDTH, TALLEST = 330.0, 400.0
 """In a phone's page one unit is about one pixel, so letters keep their size."""
 BELOW = 20.0
+ARROW = 55.0
+"""Distance between two heads of arrows on the way."""
 CLEAR = 6.0
 """Distance of the points on the way that are kept clear of labels, in the drawing's units."""
+
+
+Label = tuple[float, float, str, str, float, float]
+"""Place, words, class, and half the width and height of what it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,97 +38,106 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """A top view and its notes."""
+    """A top view and its notes; `at` gives the place of a position on the drawing."""
 
     svg: str
     notes: tuple[Note, ...]
     from_truth: bool
-
-
-class _Map:
-    """Positions on the field, m, to places on the drawing; y upwards."""
-
-    def __init__(self, field: Field) -> None:
-        self.left, self.low, right, high = field.bounds
-        self.scale = min(WIDTH / (right - self.left), TALLEST / (high - self.low))
-        self.width, self.height = (right - self.left) * self.scale, (high - self.low) * self.scale
-        self.labels = LabelPlaces(self.width, self.height)
-
-    def at(self, x: float, y: float) -> Point:
-        return (x - self.left) * self.scale, self.height - (y - self.low) * self.scale
+    at: Callable[[Point], Point]
 
 
 def field_view(field: Field, steps: Sequence[StepRow], harm: Sequence[HarmRow]) -> FieldView:
     """Return the drawing; it takes its colours from the page."""
-    on = _Map(field)
     harmful = {step.k for step in steps if step.kind == StepKind.HARMFUL} | {event.k for event in harm}
-    shapes, names = _shapes(field, on)
-    moves = _moves(field, on)
-    way, numbers = _way(field, on, harmful)
     doses = [dose for step in steps for dose in _doses(field, step)]
-    drops, crosses = [], []
-    for shape, _ in doses:
-        x, y = on.at(*_last(field, shape))
-        drops.append(f'<path class="dose" d="M{x:.1f} {y - 7:.1f}l5 7a5 5 0 1 1 -10 0z"/>')
-    for event in harm:
-        spot = _spot(field, event)
-        if spot is not None:
-            x, y = on.at(*spot)
-            on.labels.keep_clear(x, y, 7)
-            crosses.append(f'<path class="cross" d="M{x - 6:.1f} {y - 6:.1f}l12 12m0 -12l-12 12"/>')
-    # What matters most gets its label first: the numbers of calls, then harm, then names.
-    labels = [on.labels.add(x, y, words, kind, 5) for x, y, words, kind in numbers]
-    labels += [on.labels.add(*name) for name in names]
+    plot = draw_field(
+        field,
+        harmful,
+        [_last(field, shape) for shape, _ in doses],
+        [spot for event in harm if (spot := _spot(field, event)) is not None],
+    )
     notes = [
         *(Note(note.k, note.words, harm=False) for _, note in doses),
         *(Note(event.k, _harm_words(event), harm=True) for event in harm),
     ]
     notes.sort(key=lambda note: (math.inf if note.k is None else note.k, note.harm))
-    svg = "".join(
-        [
-            f'<svg class="field" viewBox="0 0 {max(on.width, WIDTH):.0f} {on.height + BELOW:.0f}" role="img" '
-            'aria-label="top view of the field">',
-            f'<rect class="{"fence" if field.fenced else "ground"}" x="0.5" y="0.5" '
-            f'width="{on.width - 1:.1f}" height="{on.height - 1:.1f}"/>',
-            *shapes,
-            *moves,
-            *drops,
-            *way,
-            *crosses,
-            *labels,
-            *_ruler(on),
-            "</svg>",
-        ]
+    return FieldView(plot.svg(), tuple(notes), field.true_stops, plot.at)
+
+
+def draw_field(
+    field: Field,
+    harmful: Collection[int | None] = (),
+    doses: Sequence[Point] = (),
+    crosses: Sequence[Point] = (),
+    marks: Callable[[Plot], None] = lambda _: None,
+) -> Plot:
+    """Return the map of a field, with a ruler below it.
+
+    Args:
+        field: what is shown.
+        harmful: the calls whose stops are marked.
+        doses, crosses: where something was given, and where harm was done.
+        marks: draws more on the map, below the labels.
+    """
+    left, low, right, high = field.bounds
+    scale = min(WIDTH / (right - left), TALLEST / (high - low))
+    width, height = (right - left) * scale, (high - low) * scale
+    plot = Plot(
+        "field",
+        "top view of the field",
+        max(width, WIDTH),
+        height + BELOW,
+        Scale((left, right), (0.0, width), closed=False),
+        Scale((low, high), (height, 0.0), closed=False),
     )
-    return FieldView(svg, tuple(notes), field.true_stops)
+    plot.labels = LabelPlaces(max(width, WIDTH), height)
+    plot.add(
+        f'<rect class="{"fence" if field.fenced else "ground"}" x="0.5" y="0.5" width="{width - 1:.1f}" '
+        f'height="{height - 1:.1f}"/>'
+    )
+    names = _shapes(plot, field)
+    _moves(plot, field)
+    for x, y in map(plot.at, doses):
+        plot.add(f'<path class="dose" d="M{x:.1f} {y - 14:.1f}l5 7a5 5 0 1 1 -10 0z"/>')
+    numbers = _way(plot, field, harmful)
+    marks(plot)
+    for x, y in map(plot.at, crosses):
+        plot.labels.keep_clear(x, y, 7)
+        plot.add(f'<path class="cross" d="M{x - 6:.1f} {y - 6:.1f}l12 12m0 -12l-12 12"/>')
+    # What matters most gets its label first: the numbers of calls, then harm, then names.
+    for name in (*numbers, *names):
+        plot.add(plot.labels.add(*name))
+    _ruler(plot)
+    return plot
 
 
-def _shapes(field: Field, on: _Map) -> tuple[list[str], list[tuple[float, float, str, str, float, float]]]:
-    parts, names = [], []
+def _shapes(plot: Plot, field: Field) -> list[Label]:
+    """Draw what stands in the field; return its names."""
+    names: list[Label] = []
+    scale = plot.x.per_unit
     places = {shape.section for shape in field.shapes if not shape.width}
     for shape in sorted(field.shapes, key=lambda shape: -shape.width * shape.depth):
-        x, y = on.at(shape.x, shape.y)
-        wide, deep = shape.width * on.scale, shape.depth * on.scale
+        x, y = plot.at((shape.x, shape.y))
+        wide, deep = shape.width * scale, shape.depth * scale
         # Things that calls act on are drawn otherwise than what stands in the way.
         kind = "thing" if shape.name in field.moves else "place" if shape.section in places else "solid"
         if not shape.width:
-            parts.append(f'<rect class="place" x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>')
-            on.labels.keep_clear(x, y, 4)
+            plot.add(f'<rect class="place" x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>')
+            plot.labels.keep_clear(x, y, 4)
         elif shape.round:
-            parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{wide / 2:.1f}"/>')
+            plot.add(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{wide / 2:.1f}"/>')
         else:
             turn = f' transform="rotate({-math.degrees(shape.yaw):.1f} {x:.1f} {y:.1f})"' if shape.yaw else ""
-            parts.append(
+            plot.add(
                 f'<rect class="{kind}" x="{x - wide / 2:.1f}" y="{y - deep / 2:.1f}" '
                 f'width="{wide:.1f}" height="{deep:.1f}"{turn}/>'
             )
         half = (_turned(wide, deep, shape.yaw), _turned(deep, wide, shape.yaw)) if shape.width else (4.0, 4.0)
         names.append((x, y, shape.name, "name", *half))
     for name, track in field.tracks.items():
-        line = "L".join("{:.1f} {:.1f}".format(*on.at(*point)) for point in track)
-        parts.append(f'<path class="track" d="M{line}"/>')
-        names.append((*on.at(*track[0]), name, "name", 2.0, 2.0))
-    return parts, names
+        plot.line(track, "track")
+        names.append((*plot.at(track[0]), name, "name", 2.0, 2.0))
+    return names
 
 
 def _turned(along: float, across: float, yaw: float) -> float:
@@ -131,49 +145,53 @@ def _turned(along: float, across: float, yaw: float) -> float:
     return (abs(math.cos(yaw)) * along + abs(math.sin(yaw)) * across) / 2
 
 
-def _moves(field: Field, on: _Map) -> list[str]:
-    parts = []
+def _moves(plot: Plot, field: Field) -> None:
     for name, points in field.moves.items():
-        line = "L".join("{:.1f} {:.1f}".format(*on.at(*point)) for point in points)
-        parts.append(f'<path class="moved" d="M{line}"/>')
+        plot.line(points, "moved")
         shape = field.shape(name)
-        x, y = on.at(*points[-1])
-        size = max(3.0, (shape.width if shape else 0.0) * on.scale / 2)
-        parts.append(f'<circle class="there" cx="{x:.1f}" cy="{y:.1f}" r="{min(size, 6.0):.1f}"/>')
-    return parts
+        size = max(3.0, (shape.width if shape else 0.0) * plot.x.per_unit / 2)
+        plot.dot(points[-1], "there", round(min(size, 6.0), 1))
 
 
-def _way(
-    field: Field, on: _Map, harmful: set[int | None]
-) -> tuple[list[str], list[tuple[float, float, str, str]]]:
-    """Return the line, the stops on it, and the numbers of the calls at each."""
+def _way(plot: Plot, field: Field, harmful: Collection[int | None]) -> list[Label]:
+    """Draw the way with arrows, and the stops on it; return the numbers of the calls at each."""
     by_place: dict[Point, list[int]] = {}
     for stop in field.stops:
-        x, y = on.at(stop.x, stop.y)
+        x, y = plot.at((stop.x, stop.y))
         calls = by_place.setdefault((round(x), round(y)), [])
         if stop.k is not None:
             calls.append(stop.k)
-    kind = "way" if field.driven else "way straight"
     way = field.driven or [(stop.x, stop.y) for stop in field.stops]
-    points = [on.at(*point) for point in way]
-    line = [words for words, _ in groupby(f"{x:.1f} {y:.1f}" for x, y in points)]
+    places = [spot for spot, _ in groupby((round(x, 1), round(y, 1)) for x, y in map(plot.at, way))]
     # No label is struck through by the way.
-    for (ax, ay), (bx, by) in pairwise(points):
-        steps = max(1, round(math.dist((ax, ay), (bx, by)) / CLEAR))
-        for step in range(steps + 1):
-            on.labels.keep_clear(ax + (bx - ax) * step / steps, ay + (by - ay) * step / steps, 1.5)
-    parts = []
-    if len(line) > 1:
-        parts.append(f'<path class="{kind}" d="M{"L".join(line)}"/>')
-    numbers = []
+    plot.labels.keep_clear_along(places, 1.5, CLEAR)
+    if len(places) > 1:
+        plot.add(f'<path class="{"way" if field.driven else "way straight"}" d="{path(places)}"/>')
+        plot.parts += _arrows(places)
+    numbers: list[Label] = []
     for place, ((x, y), calls) in enumerate(by_place.items()):
         bad = any(k in harmful for k in calls)
         kind = "stop bad" if bad else "stop"
-        parts.append(f'<circle class="{kind}{"" if place else " start"}" cx="{x}" cy="{y}" r="5"/>')
-        on.labels.keep_clear(x, y, 5)
+        plot.add(f'<circle class="{kind}{"" if place else " start"}" cx="{x}" cy="{y}" r="5"/>')
+        plot.labels.keep_clear(x, y, 5)
         if calls:
-            numbers.append((float(x), float(y), ranges(calls), "number bad" if bad else "number"))
-    return parts, numbers
+            kind = "number bad" if bad else "number"
+            numbers.append((float(x), float(y), ranges(calls), kind, 5.0, 5.0))
+    return numbers
+
+
+def _arrows(places: Sequence[Point]) -> Iterator[str]:
+    """Yield heads of arrows along a way, every ARROW units, so that its direction is seen."""
+    gone = ARROW / 2
+    for (ax, ay), (bx, by) in pairwise(places):
+        long = math.dist((ax, ay), (bx, by))
+        while long and gone <= long:
+            x, y = ax + (bx - ax) * gone / long, ay + (by - ay) * gone / long
+            turn = math.degrees(math.atan2(by - ay, bx - ax))
+            place = f"translate({x:.1f} {y:.1f}) rotate({turn:.0f})"
+            yield f'<path class="head" d="M-4 -4L4 0L-4 4z" transform="{place}"/>'
+            gone += ARROW
+        gone -= long
 
 
 def ranges(numbers: Sequence[int]) -> str:
@@ -219,16 +237,13 @@ def _harm_words(event: HarmRow) -> str:
     return f"{event.kind.replace('_', ' ')} · {event.entity} ({event.verdict})"
 
 
-def _ruler(on: _Map) -> list[str]:
-    """Return a round length in metres, below the map."""
-    length = ticks(0.0, max(on.width, WIDTH) / on.scale, 6)[0]
-    y = on.height + 10
-    end = 2 + length * on.scale
-    words = f"{short_number(length)} m"
-    return [
-        f'<path class="ruler" d="M2 {y - 3:.1f}v6m0 -3H{end:.1f}m0 -3v6"/>',
-        text(end + 6, y + 4, words, "faint", "start"),
-    ]
+def _ruler(plot: Plot) -> None:
+    """Draw a round length in metres, below the map."""
+    length = ticks(0.0, plot.width / plot.x.per_unit, 6)[0]
+    y = plot.height - BELOW + 10
+    end = 2 + length * plot.x.per_unit
+    plot.add(f'<path class="ruler" d="M2 {y - 3:.1f}v6m0 -3H{end:.1f}m0 -3v6"/>')
+    plot.text(end + 6, y + 4, f"{short_number(length)} m", anchor="start")
 
 
 def key_words(view: FieldView, field: Field) -> Mapping[str, str]:
@@ -239,7 +254,7 @@ def key_words(view: FieldView, field: Field) -> Mapping[str, str]:
     if field.driven:
         words["way"] = "the way between" if view.from_truth else "the way that the rig reported"
     elif words:
-        words["straight"] = "the way between is not known"
+        words["straight"] = "the way between is not drawn"
     if any(not note.harm for note in view.notes):
         words["dose"] = "an amount given"
     if field.moves:

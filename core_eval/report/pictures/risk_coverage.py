@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core_eval.log import HarmRow
-from core_eval.report.pictures.svg_parts import text
+from core_eval.report.pictures.plot import Plot, Scale
 
 BANDS = ((0.5, 0.5), (0.4, 0.6), (0.3, 0.7), (0.2, 0.8), (0.1, 0.9), (0.05, 0.95))
 """Bounds of `unknown`; between the first, nothing is unknown."""
@@ -55,22 +55,22 @@ def risk_svg(choices: Sequence[Choice]) -> str:
     """Return the curve: share with a verdict across, share of these that is wrong up."""
     drawn = [(one, one.risk) for one in choices if one.risk is not None]
     top = max((0.1, *(risk for _, risk in drawn)))
-    points = [(LEFT + one.coverage * SIDE, TOP + (1.0 - risk / top) * SIDE) for one, risk in drawn]
-    parts = [
-        f'<svg class="risk" viewBox="0 0 {LEFT + SIDE + RIGHT:.0f} {TOP + SIDE + BELOW:.0f}" role="img" '
-        'aria-label="share of wrong verdicts by share of events with a verdict">',
-        f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{SIDE}" height="{SIDE}"/>',
-    ]
-    for tick in (0.0, 0.5, 1.0):
-        parts.append(text(LEFT + tick * SIDE, TOP + SIDE + 15, f"{tick:.0%}", "tick"))
-        parts.append(text(LEFT - 5, TOP + (1.0 - tick) * SIDE + 4, f"{tick * top:.0%}", "tick", "end"))
-    parts.append(text(LEFT + SIDE / 2, TOP + SIDE + 32, "events with a verdict", "tick"))
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    parts.append(f'<polyline class="line" points="{line}"/>')
-    for (x, y), (one, risk) in zip(points, drawn, strict=True):
+    plot = Plot(
+        "risk",
+        "share of wrong verdicts by share of events with a verdict",
+        LEFT + SIDE + RIGHT,
+        TOP + SIDE + BELOW,
+        Scale((0.0, 1.0), (LEFT, LEFT + SIDE)),
+        Scale((0.0, top), (TOP + SIDE, TOP)),
+    )
+    plot.box()
+    plot.axes(across=(0.0, 0.5, 1.0), up=(0.0, top / 2, top), words="{:.0%}".format, grid=False)
+    plot.text(LEFT + SIDE / 2, TOP + SIDE + 32, "events with a verdict")
+    plot.line([(one.coverage, risk) for one, risk in drawn], "line")
+    for one, risk in drawn:
         words = f"{one.low:g} to {one.high:g}: {one.coverage:.0%} told, {risk:.0%} of these wrong"
-        parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"><title>{words}</title></circle>')
-    return "".join([*parts, "</svg>"])
+        plot.dot((one.coverage, risk), "dot", 3.5, words)
+    return plot.svg()
 
 
 def band_words(one: Choice) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc, mean_roc
 from core_eval.log import HarmRow
+from core_eval.report.pictures.plot import Plot, Scale
+from core_eval.report.pictures.standalone import standalone
 
-PANEL, GAP, LEFT, TOP, BOTTOM = 190.0, 46.0, 44.0, 40.0, 40.0
+PANEL, LEFT, RIGHT, TOP, BOTTOM = 190.0, 60.0, 14.0, 8.0, 40.0
 COLUMNS = 3
-LEGEND = 20.0
+LEGEND, TITLE = 20.0, 24.0
 RATES = tuple(round(0.01 * k, 2) for k in range(101))
-RIGHT = 14.0
-COLOURS = ("#6b7280", "#0f766e", "#b45309", "#7c3aed", "#be123c", "#1d4ed8", "#4d7c0f", "#9d174d")
-"""Of the lines, in the order of the sensor sets."""
+COLOURS = 8
+"""Classes of the lines, in the order of the sensor sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,79 +54,43 @@ def set_names(rules: Iterable[RuleCurves]) -> list[str]:
     return list(dict.fromkeys(name for rule in rules for name in rule.sets))
 
 
-def panel_svg(rule: RuleCurves, names: Sequence[str]) -> str:
-    """Return the drawing of one rule; a page's styles may give the classes other colours."""
-    width, height = LEFT + PANEL + RIGHT, PANEL + BOTTOM + 8.0
+def panel_svg(rule: RuleCurves, names: Sequence[str], place: str = "") -> str:
+    """Return the drawing of one rule; `place` are attributes of a drawing within another one."""
     words = ", ".join(f"{name} {dict(line)[FALSE_ALARMS]:.0%}" for name, line in rule.sets.items())
-    return "".join(
-        [
-            f'<svg class="roc" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-            f'aria-label="detected at 5 % false alarms: {escape(words)}">',
-            *_panel(rule, names, LEFT, 8.0, titled=False),
-            "</svg>",
-        ]
+    plot = Plot(
+        "roc",
+        f"detected at 5 % false alarms: {words}",
+        LEFT + PANEL + RIGHT,
+        TOP + PANEL + BOTTOM,
+        Scale((0.0, 1.0), (LEFT, LEFT + PANEL)),
+        Scale((0.0, 1.0), (TOP + PANEL, TOP)),
     )
+    plot.box()
+    plot.line([(0.0, 0.0), (1.0, 1.0)], "chance")
+    plot.line([(FALSE_ALARMS, 0.0), (FALSE_ALARMS, 1.0)], "rate")
+    plot.axes(across=(0.0, 0.5, 1.0), up=(0.0, 0.5, 1.0), words="{:g}".format, grid=False)
+    plot.text(LEFT + PANEL / 2, TOP + PANEL + 31, "false-alarm rate")
+    plot.text(4, TOP + PANEL / 4, "detected", anchor="start")
+    for name, line in rule.sets.items():
+        plot.line(line, f"line set{names.index(name) % COLOURS}")
+    return plot.svg(place)
 
 
 def roc_svg(rules: Sequence[RuleCurves]) -> str:
-    """Return a drawing that stands alone or in a page; the dotted line is the stated false-alarm rate."""
+    """Return an SVG file with the curves of all rules; the dotted line is the stated false-alarm rate."""
     names = set_names(rules)
     columns = min(COLUMNS, max(1, len(rules)))
-    rows = -(-len(rules) // columns)
-    width = LEFT + columns * (PANEL + GAP)
-    top = TOP + LEGEND * len(names)
-    height = top + rows * (PANEL + TOP + BOTTOM)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="roc" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" role="img" aria-label="detected share by false-alarm rate" '
-        'font-family="system-ui, sans-serif" font-size="12" fill="#374151">',
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-    ]
+    wide, high = LEFT + PANEL + RIGHT, TOP + PANEL + BOTTOM + TITLE
+    below = LEGEND * (len(names) + 1)
+    width, height = columns * wide, below + -(-len(rules) // columns) * high
+    plot = Plot("roc", "detected share by false-alarm rate", width, height, Scale((0.0, 1.0), (0.0, width)))
     for place, name in enumerate(names):
-        y = 22.0 + LEGEND * place
-        parts.append(f'<path d="M{LEFT:.0f} {y - 4:.0f}h24" stroke="{_colour(place)}" stroke-width="2"/>')
-        parts.append(f'<text x="{LEFT + 32:.0f}" y="{y:.0f}">{escape(name)}</text>')
+        y = LEGEND * (place + 1)
+        plot.add(f'<path class="line set{place % COLOURS}" d="M{LEFT:.0f} {y - 4:.0f}h24"/>')
+        plot.text(LEFT + 32, y, name, anchor="start")
     for place, rule in enumerate(rules):
-        x = LEFT + (place % columns) * (PANEL + GAP)
-        y = top + (place // columns) * (PANEL + TOP + BOTTOM) + 14.0
-        parts += _panel(rule, names, x, y)
-    return "".join([*parts, "</svg>"])
-
-
-def _panel(rule: RuleCurves, names: Sequence[str], x: float, y: float, *, titled: bool = True) -> list[str]:
-    title = f"{rule.kind.replace('_', ' ')} ({rule.events})"
-    heading = f'<text x="{x:.0f}" y="{y - 8:.0f}" font-weight="600">{escape(title)}</text>'
-    parts = [
-        *([heading] if titled else []),
-        f'<rect class="frame" x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" fill="none" '
-        'stroke="#9ca3af"/>',
-        f'<path class="chance" d="M{x} {y + PANEL}L{x + PANEL} {y}" stroke="#d1d5db"/>',
-        f'<path class="rate" d="M{x + FALSE_ALARMS * PANEL:.1f} {y}v{PANEL}" stroke="#9ca3af" '
-        'stroke-dasharray="2 3"/>',
-    ]
-    for tick in (0.0, 0.5, 1.0):
-        parts.append(
-            f'<text x="{x + tick * PANEL:.1f}" y="{y + PANEL + 15:.1f}" text-anchor="middle">{tick:g}</text>'
-        )
-        parts.append(
-            f'<text x="{x - 6:.1f}" y="{y + 4 + (1 - tick) * PANEL:.1f}" text-anchor="end">{tick:g}</text>'
-        )
-    parts.append(
-        f'<text x="{x + PANEL / 2:.1f}" y="{y + PANEL + 31:.1f}" text-anchor="middle">false-alarm rate</text>'
-    )
-    parts.append(
-        f'<text transform="translate({x - 28:.1f} {y + PANEL / 2:.1f}) rotate(-90)" '
-        'text-anchor="middle">detected</text>'
-    )
-    for name, line in rule.sets.items():
-        points = " ".join(f"{x + a * PANEL:.1f},{y + (1.0 - b) * PANEL:.1f}" for a, b in line)
-        colour = _colour(names.index(name))
-        parts.append(
-            f'<polyline class="set{names.index(name) % len(COLOURS)}" points="{points}" fill="none" '
-            f'stroke="{colour}" stroke-width="2"/>'
-        )
-    return parts
-
-
-def _colour(place: int) -> str:
-    return COLOURS[place % len(COLOURS)]
+        x, y = place % columns * wide, below + place // columns * high
+        plot.text(x + LEFT, y + TITLE - 8, f"{rule.kind.replace('_', ' ')} ({rule.events})", "title", "start")
+        at = f' x="{x:.0f}" y="{y + TITLE:.0f}" width="{wide:.0f}" height="{high - TITLE:.0f}"'
+        plot.add(panel_svg(rule, names, at))
+    return standalone(plot.svg(), (width, height))

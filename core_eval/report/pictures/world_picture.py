@@ -14,21 +14,37 @@ from core_eval.harm.replay import Player, ReplayError
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.rows import TruthRow
 from core_eval.report.pictures.driven_way import driven_way
-from core_eval.report.pictures.field_picture import field_picture
+from core_eval.report.pictures.field_picture import field_svg
 from core_eval.report.pictures.field_shapes import Point, field_of
+from core_eval.report.pictures.standalone import png, standalone
 from sims.picture_error import PictureError
 from sims.simulator import Simulator
 
 SIZE = (960, 640)
 """Width and height, pixels."""
+Drawing = bytes | str
+"""A PNG file, where a world draws itself; else its map as SVG, in the colours of the page around it."""
 LOOK_S = 0.005
 """A moment is drawn this time after it, s: a contact has built up by then."""
 
 
+def file_of(drawing: Drawing, size: tuple[int, int], suffix: str) -> bytes:
+    """Return a drawing as a file, `.png` or `.svg`.
+
+    Raises:
+        PictureError: the world draws itself, as PNG; or the converter is not installed.
+    """
+    if suffix == ".png":
+        return drawing if isinstance(drawing, bytes) else png(drawing, size)
+    if isinstance(drawing, bytes):
+        raise PictureError("this world's picture is a PNG file, so end the name in .png")
+    return standalone(drawing, size).encode()
+
+
 def picture_after_step(
     reader: LogReader, episode: EpisodeRow, step: int | None = None, size: tuple[int, int] = SIZE
-) -> bytes:
-    """Return a PNG file of the state after a step, or at the episode's end.
+) -> Drawing:
+    """Return a drawing of the state after a step, or at the episode's end.
 
     Raises:
         PictureError: there is no such step, no replay, or no picture of this world.
@@ -47,22 +63,22 @@ def picture_after_step(
     return artist.draw(player.simulator.clock.now)
 
 
-def picture_at(reader: LogReader, episode: EpisodeRow, t: float, size: tuple[int, int] = SIZE) -> bytes:
-    """Return a PNG file of the state at a device time, s, such as that of a harm event.
+def picture_at(reader: LogReader, episode: EpisodeRow, t: float, size: tuple[int, int] = SIZE) -> Drawing:
+    """Return a drawing of the state at a device time, s, such as that of a harm event.
 
     Raises:
         PictureError: the episode was over by then, or there is no replay, or no picture of this world.
     """
-    found = pictures_at(reader, episode, [t], size)
+    found = drawings_at(reader, episode, [t], size)
     if not found:
         raise PictureError(f"episode {episode.id} was over before {t:g} s")
     return found[t]
 
 
-def pictures_at(
+def drawings_at(
     reader: LogReader, episode: EpisodeRow, times: Collection[float], size: tuple[int, int] = SIZE
-) -> dict[float, bytes]:
-    """Return PNG files by device time, s, from one replay; without those at which the episode was over.
+) -> dict[float, Drawing]:
+    """Return drawings by device time, s, from one replay; without those at which the episode was over.
 
     Raises:
         PictureError: there is no replay, or no picture of this world.
@@ -116,8 +132,8 @@ class _Artist:
         reader, number = self.reader, self.episode.id
         return driven_way(reader, self.episode, reader.steps(number), reader.truth(number))
 
-    def draw(self, now: float) -> bytes:
-        """Return a PNG file of the simulator's state, at device time `now`, s.
+    def draw(self, now: float) -> Drawing:
+        """Return a drawing of the simulator's state, at device time `now`, s.
 
         Raises:
             PictureError: the machine cannot draw.
@@ -136,4 +152,4 @@ class _Artist:
         struck = [
             event.entity for event in reader.harm(number) if event.t_start <= now <= event.t_end + LOOK_S
         ]
-        return field_picture(shown, state, self.size, struck)
+        return field_svg(shown, state, struck)

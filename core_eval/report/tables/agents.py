@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
-from core_eval.report.tables.agent_names import legend, short_names
+from core_eval.log.charged import CHARGED
+from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
+from core_eval.score.agent_names import legend, short_names
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.comparison import comparisons, corrected
-from core_eval.score.counted import counted, distinct_episodes, disturbed
-from core_eval.score.inexact import count_inexact, is_inexact, marked, marking
+from core_eval.score.comparison import Comparison, comparisons, corrected
+from core_eval.score.episodes import (
+    NO_CALL,
+    count_inexact,
+    counted,
+    distinct_episodes,
+    disturbed,
+    is_inexact,
+    marked,
+    marking,
+    no_call,
+    without_call,
+)
 from core_eval.score.metrics import BY_NAME, RANKING, TABLE
-from core_eval.score.no_call import NO_CALL, no_call, without_call
 from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passes, spread, worst_case
 from core_eval.score.summary import gated_value, means
 from core_eval.statistics.estimates import Estimate
@@ -27,6 +39,8 @@ SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = RANKING
 MOST_PAIRS = 6
 """Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
+MOST_NAMED = 6
+"""Tasks, rigs or agents of a run's plan that are named; of more there is the number."""
 LEAVING = (
     "harm rate",
     "efficiency",
@@ -49,21 +63,52 @@ def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[
     return table
 
 
-def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
-    """Return means per agent, with their 95 % intervals where several episodes are behind them."""
-    extra = () if aggregate is None else ("gated min",)
-    numbers = ("episodes", *(BY_NAME[name].heading for name in TABLE), *extra)
-    table = plain_table("agent", *numbers, optional=LEAVING, numbers=numbers)
+Group = tuple[str, Sequence[EpisodeRow]]
+"""An agent's name in tables, and its episodes."""
+
+
+def agent_groups(episodes: Sequence[EpisodeRow]) -> list[Group]:
+    """Return the rows of the table of agents."""
     agents = by_agent(episodes)
     names = short_names(agents)
-    for agent, own in agents.items():
-        cells = [mean_cell(own, name) for name in TABLE]
-        if aggregate is not None:
-            value = gated_value(aggregate, own)
-            inexact = sum(count_inexact(own, name) for name in aggregate.content.weights)
-            cells.append("-" if value is None else marked(f"{value:.3f}", inexact))
-        table.add_row(names[agent], episodes_cell(own), *cells)
-    return table
+    return [(names[agent], rows) for agent, rows in agents.items()]
+
+
+def agent_columns(metrics: Sequence[str] = TABLE, aggregate: Aggregate | None = None) -> list[Column[Group]]:
+    """Return the columns of the table of agents: means, with their intervals if there are several tries."""
+    gated: list[Column[Group]] = []
+    if aggregate is not None:
+        gated = [Column("gated min", lambda group: _gated(aggregate, group[1]), more=True)]
+    return [
+        Column("agent", lambda group: group[0], "name"),
+        Column("episodes", lambda group: episodes_cell(group[1])),
+        *(
+            Column(BY_NAME[m].heading, partial(_mean_of, m), leaves=_leaves(m), more=m not in RANKING)
+            for m in metrics
+        ),
+        *gated,
+    ]
+
+
+def _mean_of(metric: str, group: Group) -> str:
+    return mean_cell(group[1], metric)
+
+
+def _leaves(metric: str) -> int:
+    """Return the place of a metric among those that a narrow table omits; 0 for one that stays."""
+    heading = BY_NAME[metric].heading
+    return LEAVING.index(heading) + 1 if heading in LEAVING else 0
+
+
+def _gated(aggregate: Aggregate, rows: Sequence[EpisodeRow]) -> str:
+    value = gated_value(aggregate, rows)
+    inexact = sum(count_inexact(rows, name) for name in aggregate.content.weights)
+    return "-" if value is None else marked(f"{value:.3f}", inexact)
+
+
+def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
+    """Return means per agent, with their 95 % intervals where several episodes are behind them."""
+    return terminal_table(agent_columns(aggregate=aggregate), agent_groups(episodes))
 
 
 def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
@@ -101,23 +146,40 @@ def disturbed_line(episodes: Sequence[EpisodeRow]) -> Text | None:
     )
 
 
-def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
-    """Return the paired difference of every two agents, of many agents that of the first and each other one.
+Difference = tuple[str, Comparison, Mapping[str, float]]
+"""The names of two agents, their comparison, and its corrected p-values."""
 
-    None where there are no two that ran the same task with the same seed.
-    """
-    found = comparisons(episodes, TASKS_TABLE)
-    if not found:
-        return None
+
+def differences(episodes: Sequence[EpisodeRow], metrics: Sequence[str]) -> list[Difference]:
+    """Return the paired differences of agents; of many agents those of the first and each other one."""
+    found = comparisons(episodes, metrics)
     if len(found) > MOST_PAIRS:
         found = [one for one in found if one.first == found[0].first]
-    numbers = ("pairs", *(BY_NAME[name].heading for name in TASKS_TABLE))
-    table = plain_table("difference", *numbers, numbers=numbers)
     names = short_names(by_agent(episodes))
-    for one, p_values in zip(found, corrected([one.differences for one in found]), strict=True):
-        cells = (difference_cell(one.differences[name], name, p_values) for name in TASKS_TABLE)
-        table.add_row(f"{names[one.first]} -\n{names[one.second]}", str(one.pairs), *cells)
-    return table
+    p_values = corrected([one.differences for one in found])
+    return [
+        (f"{names[one.first]} -\n{names[one.second]}", one, own)
+        for one, own in zip(found, p_values, strict=True)
+    ]
+
+
+def difference_columns(metrics: Sequence[str]) -> list[Column[Difference]]:
+    """Return the columns of the table of differences."""
+    return [
+        Column("difference", lambda one: one[0], "name"),
+        Column("pairs", lambda one: str(one[1].pairs)),
+        *(Column(BY_NAME[m].heading, partial(_difference_of, m), more=m not in RANKING) for m in metrics),
+    ]
+
+
+def _difference_of(metric: str, one: Difference) -> str:
+    return difference_cell(one[1].differences[metric], metric, one[2])
+
+
+def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
+    """Return the table of differences; None where no two agents ran the same task with the same seed."""
+    found = differences(episodes, TASKS_TABLE)
+    return terminal_table(difference_columns(TASKS_TABLE), found) if found else None
 
 
 def difference_cell(difference: Estimate, name: str, p_values: Mapping[str, float]) -> str:
@@ -153,26 +215,53 @@ def p_text(p: float | None) -> str:
     return "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
+TaskGroup = tuple[str, str, Sequence[EpisodeRow]]
+"""A task, an agent's name in tables, and the episodes of both."""
+
+
+def task_groups(episodes: Sequence[EpisodeRow]) -> list[TaskGroup]:
+    """Return the rows of the table of tasks."""
+    groups = by_task_and_agent(episodes)
+    names = short_names(agent for _, agent in groups)
+    return [(task, names[agent], rows) for (task, agent), rows in groups.items()]
+
+
+def task_columns(groups: Sequence[TaskGroup]) -> list[Column[TaskGroup]]:
+    """Return the columns of the table of tasks, with pass^k for the numbers of tries that some task has."""
+    chances = {(task, agent): pass_k(rows) or {} for task, agent, rows in groups}
+    shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
+    leaving = ("pass^4", "pass^2", "pass^1", "pass^8")
+
+    def chance(k: str, group: TaskGroup) -> str:
+        own = chances[group[0], group[1]]
+        return f"{own[k]:.2f}" if k in own else "-"
+
+    return [
+        Column("task", lambda group: visible(group[0]), "name"),
+        Column("agent", lambda group: group[1], "name"),
+        Column("passed", lambda group: passed_cell(group[2])),
+        *(Column(BY_NAME[m].heading, partial(_task_mean, m), leaves=_task_leaves(m)) for m in TASKS_TABLE),
+        *(
+            Column(f"pass^{k}", partial(chance, k), leaves=leaving.index(f"pass^{k}") + 1, more=True)
+            for k in shown
+        ),
+    ]
+
+
+def _task_mean(metric: str, group: TaskGroup) -> str:
+    return mean_cell(group[2], metric)
+
+
+def _task_leaves(metric: str) -> int:
+    return {CHARGED: 5, "harmful_calls": 6}.get(metric, 0)
+
+
 def tasks_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     """Return each task with each agent, and pass^k; None where nothing was tried twice."""
-    groups = by_task_and_agent(episodes)
-    chances = {key: pass_k(rows) or {} for key, rows in groups.items()}
-    shown = [k for k in SHOWN_TRIES if any(k in own for own in chances.values())]
-    if all(len(counted(rows)) < 2 for rows in groups.values()):
+    groups = task_groups(episodes)
+    if all(len(counted(rows)) < 2 for *_, rows in groups):
         return None
-    numbers = ("passed", *(BY_NAME[name].heading for name in TASKS_TABLE), *(f"pass^{k}" for k in shown))
-    optional = ("pass^4", "pass^2", "pass^1", "pass^8", "excess harm", "harmful calls")
-    table = plain_table("task", "agent", *numbers, optional=optional, numbers=numbers)
-    names = short_names(agent for _, agent in groups)
-    for (task, agent), rows in groups.items():
-        table.add_row(
-            visible(task),
-            names[agent],
-            passed_cell(rows),
-            *(mean_cell(rows, name) for name in TASKS_TABLE),
-            *(f"{own[k]:.2f}" if k in own else "-" for own in (chances[task, agent],) for k in shown),
-        )
-    return table
+    return terminal_table(task_columns(groups), groups)
 
 
 def passed_cell(episodes: Sequence[EpisodeRow]) -> str:
@@ -220,37 +309,46 @@ def front_headings(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list
     return [BY_NAME[name].heading for name in aggregate.content.pareto if known[name] is not None]
 
 
+def episode_columns(
+    episodes: Sequence[EpisodeRow], metrics: Sequence[str] = TABLE, *, run: bool = True
+) -> list[Column[EpisodeRow]]:
+    """Return the columns of a list of these episodes."""
+    names = short_names(row.agent for row in episodes)
+    leaving = [*LEAVING[:4], "run", "seed", *LEAVING[4:6], "status", *LEAVING[6:]]
+    # The status may leave if all episodes completed.
+    completed = all(status_text(row).plain == "completed" for row in episodes)
+
+    def leaves(heading: str) -> int:
+        return leaving.index(heading) + 1 if heading in leaving else 0
+
+    return [
+        Column("episode", lambda row: str(row.id)),
+        *([Column[EpisodeRow]("run", lambda row: str(row.run_id), leaves=leaves("run"))] if run else []),
+        Column("task", lambda row: visible(row.task), "name"),
+        Column("agent", lambda row: names[row.agent], "name"),
+        Column("seed", lambda row: str(row.seed), leaves=leaves("seed"), more=True),
+        Column("status", status_text, "words", leaves=leaves("status") if completed else 0, more=True),
+        *(
+            Column(
+                BY_NAME[m].heading,
+                partial(_score_of, m),
+                leaves=leaves(BY_NAME[m].heading),
+                more=m not in RANKING,
+            )
+            for m in metrics
+        ),
+    ]
+
+
+def _score_of(metric: str, row: EpisodeRow) -> str:
+    return score_cell(row.scores, metric)
+
+
 def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
     """Return one row an episode."""
     rows = list(episodes)
-    metrics = [BY_NAME[name].heading for name in TABLE]
-    statuses = [status_text(row) for row in rows]
-    # The status column is optional if all episodes completed.
-    optional_status = ("status",) if all(status.plain == "completed" for status in statuses) else ()
-    table = plain_table(
-        "episode",
-        "run",
-        "task",
-        "agent",
-        "seed",
-        "status",
-        *metrics,
-        optional=(*LEAVING[:4], "run", "seed", *LEAVING[4:6], *optional_status, *LEAVING[6:]),
-        numbers=("episode", "run", "seed", *metrics),
-    )
-    table.columns[5].least = STATUS_WIDTH
-    names = short_names(row.agent for row in rows)
-    for episode, status in zip(rows, statuses, strict=True):
-        values = (score_cell(episode.scores, name) for name in TABLE)
-        table.add_row(
-            str(episode.id),
-            str(episode.run_id),
-            visible(episode.task),
-            names[episode.agent],
-            str(episode.seed),
-            status,
-            *values,
-        )
+    table = terminal_table(episode_columns(rows), rows)
+    next(one for one in table.columns if one.heading == "status").least = STATUS_WIDTH
     return table
 
 
@@ -259,11 +357,19 @@ def runs_table(runs: Iterable[RunRow]) -> Table:
     table = plain_table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
-        cells = run.shown_config.get("cells", [])
-        tasks = ", ".join(dict.fromkeys(str(item["task"]) for item in cells))
-        plan = f"{tasks} x {run.config.get('episodes', '?')}"
-        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan))
+        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan_text(run)))
     return table
+
+
+def plan_text(run: RunRow) -> str:
+    """Return a run's plan: its tasks, rigs and agents by name, or their number where they are many."""
+    cells: Sequence[Mapping[str, Any]] = run.shown_config.get("cells", [])
+    parts = []
+    for key in ("task", "rig", "agent"):
+        names = list(dict.fromkeys(str(one[key]) for one in cells))
+        parts.append(f"{len(names)} {key}s" if len(names) > MOST_NAMED else ", ".join(names))
+    episodes = run.config.get("episodes", "?")
+    return " x ".join([*parts, *([] if episodes == 1 else [f"{episodes} episodes"])])
 
 
 def step_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from rich.text import Text
 
@@ -16,10 +17,11 @@ from core_eval.report.tables.agents import (
     passed_text,
     plain_table,
 )
+from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.comparison import Start
-from core_eval.score.contrast import Contrast, Grid, Lone
-from core_eval.score.counted import counted
+from core_eval.score.contrast import Contrast, Grid, Lone, StartChange
+from core_eval.score.episodes import counted
 from core_eval.score.metrics import BY_NAME, RANKING
 from core_eval.text.visible_text import visible
 
@@ -54,42 +56,55 @@ def contrast_title(one: Contrast) -> Text:
     return Text(visible(f"{one.before} to {one.after}: {pairs}"), style="bold")
 
 
+def metric_columns(one: Contrast) -> list[Column[str]]:
+    """Return the columns of a comparison's table of metrics, whose rows are their names."""
+    differences = one.differences
+    return [
+        Column("metric", lambda name: BY_NAME[name].heading, "name"),
+        Column("first", lambda name: cell(name, one.means[name][0])),
+        Column("second", lambda name: cell(name, one.means[name][1])),
+        Column("difference", lambda name: difference_text(differences[name], name)),
+        Column("d", lambda name: _effect(differences[name].effect_size()), leaves=1, more=True),
+        Column("p", lambda name: p_text(one.p_values.get(name))),
+        Column("sees", lambda name: detectable_text(name, one.detectable.get(name)), leaves=2, more=True),
+        Column("verdict", lambda name: Text(word := one.verdict(name), style=STYLES.get(word, "")), "words"),
+    ]
+
+
+def known_metrics(one: Contrast) -> list[str]:
+    """Return the metrics that at least one pair has."""
+    return [name for name, difference in one.differences.items() if difference.mean is not None]
+
+
 def metrics_table(one: Contrast) -> Table:
     """Return each metric before and after, with the difference and whether that is better."""
-    numbers = ("first", "second", "difference", "d", "p", "sees")
-    table = plain_table("metric", *numbers, "verdict", optional=("d", "sees"), numbers=numbers)
-    for name, difference in one.differences.items():
-        if difference.mean is None:
-            continue
-        before, after = one.means[name]
-        word, effect = one.verdict(name), difference.effect_size()
-        table.add_row(
-            BY_NAME[name].heading,
-            cell(name, before),
-            cell(name, after),
-            difference_text(difference, name),
-            "-" if effect is None else f"{effect:+.1f}",
-            p_text(one.p_values.get(name)),
-            detectable_text(name, one.detectable.get(name)),
-            Text(word, style=STYLES.get(word, "")),
-        )
-    return table
+    return terminal_table(metric_columns(one), known_metrics(one))
 
 
 def changes_table(one: Contrast) -> Table | None:
     """Return the pairs that changed most, with the episodes behind them; None where none changed."""
     if not one.changes:
         return None
-    metrics = [BY_NAME[name].heading for name in RANKING]
-    table = plain_table("changed task", "seed", "episodes", *metrics, numbers=("seed", "episodes", *metrics))
-    for change in one.changes[:MOST_CHANGES]:
-        cells = (arrow(*(cell(name, value) for value in change.values[name])) for name in RANKING)
-        episodes = f"{numbers_text(change.before)} to {numbers_text(change.after)}"
-        table.add_row(start_name(change.start), str(change.start[1]), episodes, *cells)
+    columns: list[Column[StartChange]] = [
+        Column("changed task", lambda change: start_name(change.start), "name"),
+        Column("seed", lambda change: str(change.start[1])),
+        Column("episodes", lambda one: f"{numbers_text(one.before)} to {numbers_text(one.after)}"),
+        *(Column(BY_NAME[name].heading, partial(change_text, name)) for name in RANKING),
+    ]
+    table = terminal_table(columns, one.changes[:MOST_CHANGES])
     rest = len(one.changes) - MOST_CHANGES
     if rest > 0:
         table.caption = f"and {rest} more; --json and -o have all"
     return table
+
+
+def change_text(metric: str, change: StartChange) -> str:
+    """Return a metric of a pair before and after."""
+    return arrow(*(cell(metric, value) for value in change.values[metric]))
+
+
+def _effect(effect: float | None) -> str:
+    return "-" if effect is None else f"{effect:+.1f}"
 
 
 def lone_lines(one: Contrast) -> list[Text]:

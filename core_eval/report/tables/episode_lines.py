@@ -18,7 +18,7 @@ from core_eval.report.tables.harm_words import event_text
 from core_eval.report.tables.model_lines import options_line, time_line
 from core_eval.report.tables.transcript_lines import result_line, turn_lines
 from core_eval.score.caution_scoring import judged_cautions
-from core_eval.score.left_record import BY_TWIN, by_twin, left_record_line
+from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
 from core_eval.score.twin_fit import fit_line
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from rich.text import Text
 
 from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import HarmRow, StepRow
-from core_eval.report.tables.agent_names import short_names
 from core_eval.report.tables.agents import call_text, interval_text, plain_table
+from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.harm_summary import EpisodeHarm, GroupHarm, KindHarm
 from core_eval.report.tables.harm_words import amount, event_text, evidence_text, exposure
-from core_eval.score.no_call import NO_CALL
+from core_eval.score.agent_names import short_names
+from core_eval.score.episodes import NO_CALL
 from core_eval.score.twin_fit import fit_cell
 from core_eval.statistics.estimates import Estimate
+from devices.harm import HarmRule
 from sims.world_type import rule_of
+
+Kind = Literal["number", "name", "words"]
 
 
 def verdict_text(event: HarmRow, word: str) -> Text:
@@ -84,71 +89,79 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
     return table if table.row_count else None
 
 
-def kinds_table(kinds: Iterable[KindHarm]) -> Table:
-    """Return one row a kind; exposures are sums. A narrow table drops verdicts that none has first."""
-    found = list(kinds)
-    verdicts = {
-        "unknown": any(kind.unknown for kind in found),
-        "hindsight": any(kind.hindsight for kind in found),
-    }
-    numbers = (
-        "events", "excess", "unobserved", "hindsight", "unknown",
-        "most beyond the limit", "exposure", "of it unobserved",
-    )  # fmt: skip
-    empty = [name for name, some in verdicts.items() if not some]
-    filled = [name for name, some in verdicts.items() if some]
-    optional = ("of it unobserved", *empty, "device", "most beyond the limit", *filled)
-    table = plain_table("device", "kind", *numbers, optional=optional, numbers=numbers)
-    for kind in found:
-        rule = rule_of(kind.device, kind.kind)
-        table.add_row(
-            kind.device,
-            kind.kind,
-            str(kind.events),
-            str(kind.excess),
-            str(kind.unobserved),
-            str(kind.hindsight),
-            str(kind.unknown),
-            *(
-                (
-                    amount(rule, kind.peak) or "-",
-                    exposure(rule, kind.exposure),
-                    exposure(rule, kind.unobserved_exposure),
-                )
-                if kind.events
-                else ("-", "-", "-")
-            ),
+def kind_columns(kinds: Sequence[KindHarm]) -> list[Column[KindHarm]]:
+    """Return the columns of kinds of harm. A narrow table drops verdicts that none has first."""
+    verdicts = ("unknown", "hindsight")
+    empty = [name for name in verdicts if not any(getattr(kind, name) for kind in kinds)]
+    filled = [name for name in verdicts if name not in empty]
+    leaving = ["of it unobserved", *empty, "device", "most beyond the limit", *filled]
+
+    def column(heading: str, cell: Callable[[KindHarm], str], kind: Kind = "number") -> Column[KindHarm]:
+        leaves = leaving.index(heading) + 1 if heading in leaving else 0
+        return Column(heading, cell, kind, leaves, more=leaves > 0)
+
+    def of_rule(words: Callable[[HarmRule | None, float], str], field: str) -> Callable[[KindHarm], str]:
+        return lambda one: (
+            words(rule_of(one.device, one.kind), getattr(one, field)) or "-" if one.events else "-"
         )
-    return table
+
+    return [
+        column("device", lambda one: one.device, "name"),
+        column("kind", lambda one: one.kind, "name"),
+        *(column(name, _count(name)) for name in ("events", "excess", "unobserved", "hindsight", "unknown")),
+        column("most beyond the limit", of_rule(amount, "peak")),
+        column("exposure", of_rule(exposure, "exposure")),
+        column("of it unobserved", of_rule(exposure, "unobserved_exposure")),
+    ]
+
+
+def kinds_table(kinds: Iterable[KindHarm]) -> Table:
+    """Return one row a kind; exposures are sums."""
+    found = list(kinds)
+    return terminal_table(kind_columns(found), found)
+
+
+GROUP_COUNTS = {
+    "with harm": ("with_harm", 4),
+    "events": ("events", 0),
+    "excess": ("excess", 0),
+    "unobserved": ("unobserved", 0),
+    "unobserved share": ("", 0),
+    "unknown": ("unknown", 6),
+    "hidden at the end": ("hidden_at_end", 3),
+    "behind an ok state": ("behind_ok_state", 5),
+    "deviations": ("deviations", 2),
+    "pairs": ("pairs", 1),
+}
+"""The columns of the harm of a group: its field, and when a narrow table drops it."""
+
+
+def group_columns(groups: Sequence[GroupHarm]) -> list[Column[GroupHarm]]:
+    """Return the columns of the harm of each agent in each world."""
+    names = short_names(group.agent for group in groups)
+    return [
+        Column("world", lambda group: group.world, "name"),
+        Column("agent", lambda group: names[group.agent], "name"),
+        Column("episodes", episodes_text),
+        *(
+            Column(heading, _group_cell(name), leaves=leaves)
+            for heading, (name, leaves) in GROUP_COUNTS.items()
+        ),
+    ]
 
 
 def groups_table(groups: Iterable[GroupHarm]) -> Table:
     """Return one row for each agent in each world."""
     found = list(groups)
-    numbers = (
-        "episodes", "with harm", "events", "excess", "unobserved", "unobserved share",
-        "unknown", "hidden at the end", "behind an ok state", "deviations", "pairs",
-    )  # fmt: skip
-    optional = ("pairs", "deviations", "hidden at the end", "with harm", "behind an ok state", "unknown")
-    table = plain_table("world", "agent", *numbers, optional=optional, numbers=numbers)
-    names = short_names(group.agent for group in found)
-    for group in found:
-        table.add_row(
-            Text(group.world),
-            names[group.agent],
-            episodes_text(group),
-            str(group.with_harm),
-            str(group.events),
-            str(group.excess),
-            str(group.unobserved),
-            share_text(group.share),
-            str(group.unknown),
-            str(group.hidden_at_end),
-            str(group.behind_ok_state),
-            str(group.deviations),
-            str(group.pairs),
-        )
-    return table
+    return terminal_table(group_columns(found), found)
+
+
+def _group_cell(name: str) -> Callable[[GroupHarm], str]:
+    return _count(name) if name else lambda group: share_text(group.share)
+
+
+def _count(name: str) -> Callable[[Any], str]:
+    return lambda row: str(getattr(row, name))
 
 
 def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:

@@ -8,9 +8,9 @@ from core_eval.log import EpisodeRow
 from core_eval.report.tables.harm import not_assessed_text, unanswered_text
 from core_eval.report.tables.harm_summary import EpisodeHarm
 from core_eval.report.tables.scorings import latest_notes
-from core_eval.score.no_call import no_call
-from core_eval.score.no_rules import no_rules
+from core_eval.score.episodes import no_call
 from core_eval.score.twin_fit import bad_fits_text
+from sims.world_type import world_of_device
 
 Line = tuple[str, str]
 """A sentence and its style: empty for a fact, yellow for what is not known, bold where it warns."""
@@ -35,7 +35,7 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
         yield f"{events} no detection probability: too few of the drawn rigs do this harm", "yellow"
     if behind := [one.row for one in found if one.behind_ok_state]:
         yield f"a final-state check passes although harm was done: {_episodes(behind)}", ""
-    ruleless = [*no_rules(rows)]
+    ruleless = [*_no_rules(rows)]
     unknown = [
         *ruleless,
         f"harm could not be assessed in {_episodes(unassessed)}" if unassessed else None,
@@ -55,3 +55,15 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
 
 def _episodes(rows: Iterable[EpisodeRow]) -> str:
     return f"episodes {', '.join(str(row.id) for row in rows)}"
+
+
+def _no_rules(episodes: Iterable[EpisodeRow]) -> Iterator[str]:
+    """Yield one sentence for each such device of these episodes."""
+    untold: dict[str, bool] = {}
+    for row in episodes:
+        untold[row.device] = untold.get(row.device, False) or row.scores.get("unknown_harm") is None
+    for device in sorted(untold):
+        world = world_of_device(device)
+        why = ", as no package registers a world of it" if world is None else ""
+        if untold[device] if world is None else not world.harm_rules:
+            yield f"A {device} has no harm rules{why}: its harm is not known."

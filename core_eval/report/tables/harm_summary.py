@@ -12,8 +12,7 @@ from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
 from core_eval.log.findings import NOT_ASSESSED, findings
 from core_eval.log.rows import Observation
 from core_eval.report.tables.harm_words import event_text
-from core_eval.score.counted import keys
-from core_eval.score.no_call import without_call
+from core_eval.score.episodes import keys, without_call
 from core_eval.score.twin_fit import fit_json
 from core_eval.statistics.estimates import Estimate, share_of_sums
 from sims.world_type import unit_of

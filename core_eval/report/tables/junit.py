@@ -1,7 +1,8 @@
 """Writes JUnit XML that agrees with the exit status.
 
 A missed threshold is a failure, infrastructure an error, and what was not run is skipped. Metrics are
-properties. XML 1.0 cannot contain most control characters: they are shown as escapes.
+properties, and the outcome in one sentence is one of the suite. XML 1.0 cannot contain most control
+characters: they are shown as escapes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as xml
 
 from core_eval.log import EpisodeRow
+from core_eval.score.episodes import NO_CALL, no_call
 from core_eval.score.metrics import METRICS, json_value
-from core_eval.score.no_call import NO_CALL, no_call
+from core_eval.score.outcome import outcome
 from core_eval.score.repeated import passed
 from core_eval.score.thresholds import Judged, Threshold
 from core_eval.text.visible_text import visible
@@ -50,6 +52,9 @@ def junit_xml(
         report: the HTML report, to which each episode's case has a link.
     """
     suite = xml.Element("testsuite", name="pathrig")
+    if episodes:
+        told = xml.SubElement(suite, "properties")
+        xml.SubElement(told, "property", name="outcome", value=visible(outcome(episodes)))
     for episode in episodes:
         _episode_case(suite, episode, report)
     for missing in not_run:
@@ -62,7 +67,7 @@ def junit_xml(
     for threshold in not_judged:
         case = _case(suite, "pathrig.thresholds", str(threshold))
         xml.SubElement(case, "skipped", message=visible(f"not judged: {why}"))
-    suite.set("tests", str(len(suite)))
+    suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))

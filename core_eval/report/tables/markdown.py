@@ -2,62 +2,48 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import partial
 
 from core_eval.log import EpisodeRow
 from core_eval.log.episode_filter import worst_first
-from core_eval.report.tables.agent_names import short_names
-from core_eval.report.tables.agents import mean_cell, p_text, passed_cell, score_cell, status_text
+from core_eval.report.tables.agents import (
+    agent_columns,
+    agent_groups,
+    episode_columns,
+    p_text,
+    passed_cell,
+)
+from core_eval.report.tables.columns import Column, markdown_table, markdown_text
+from core_eval.score.agent_names import short_names
+from core_eval.score.episodes import left_record_line
 from core_eval.score.gate import ALL_TASKS, GateChange
-from core_eval.score.left_record import left_record_line
 from core_eval.score.metrics import BY_NAME, RANKING
-from core_eval.score.repeated import by_agent, passed, passes
+from core_eval.score.outcome import outcome
+from core_eval.score.repeated import passed, passes
 from core_eval.text.visible_text import visible
 
 COLUMNS = (*RANKING, "final_state_ok")
 MOST = 10
 """The maximum number of episodes that are listed."""
-MARKUP = re.compile(r"[\\`*\[\]<>|&@#]|(?<!\w)_|_(?!\w)")
-"""What Markdown reads as markup, a mention or a reference."""
 SIGNS = {"worse": "❌ worse", "better": "✅ better", "missing": "❌ not run", "new": "new"}
 
 
 def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
-    """Return a table of agents, and one of the episodes that did not pass, the most harmful first."""
-    headings = [BY_NAME[name].heading for name in COLUMNS]
-    agents = by_agent(episodes)
-    names = short_names(agents)
-    lines = _table(
-        ["agent", "passed", *headings],
-        [
-            [names[agent], passed_cell(rows), *(mean_cell(rows, name) for name in COLUMNS)]
-            for agent, rows in agents.items()
-        ],
-    )
+    """Return the outcome, a table of agents, and one of the episodes that did not pass, the worst first."""
+    agents = agent_columns(COLUMNS)
+    agents[1] = Column("passed", lambda group: passed_cell(group[1]))
+    lines = [markdown_text(outcome(episodes)), "", *markdown_table(agents, agent_groups(episodes))]
     failed = sorted((row for row in episodes if not passed(row)), key=worst_first)
     if failed:
         unknown = passes(failed)[None]
         known = f" ({unknown} of them: not known)" if unknown else ""
         lines += ["", f"{len(failed)} of {len(episodes)} episodes did not pass{known}:", ""]
-        lines += _table(
-            ["episode", "task", "agent", "seed", "status", *headings],
-            [
-                [
-                    str(row.id),
-                    visible(row.task),
-                    names[row.agent],
-                    str(row.seed),
-                    status_text(row).plain,
-                    *(score_cell(row.scores, name) for name in COLUMNS),
-                ]
-                for row in failed[:MOST]
-            ],
-        )
+        lines += markdown_table(episode_columns(episodes, COLUMNS, run=False), failed[:MOST])
         if len(failed) > MOST:
             lines += ["", f"and {len(failed) - MOST} more"]
     if (left := left_record_line(episodes)) is not None:
-        lines += ["", _cell(left)]
+        lines += ["", markdown_text(left)]
     return "\n".join(lines) + "\n"
 
 
@@ -65,13 +51,15 @@ def changes_markdown(changes: Sequence[GateChange]) -> str:
     """Return what changed against a baseline, and how small a change would have been seen."""
     shown = [one for one in changes if one.verdict not in ("same", "not tested")]
     names = short_names(one.agent for one in changes)
-    rows = [
-        [SIGNS[one.verdict], visible(one.task), names[one.agent], heading(one.metric), *figures(one)]
-        for one in shown
+    columns: list[Column[GateChange]] = [
+        Column("", lambda one: SIGNS[one.verdict]),
+        Column("task", lambda one: visible(one.task)),
+        Column("agent", lambda one: names[one.agent]),
+        Column("metric", lambda one: heading(one.metric)),
+        *(Column(name, partial(_figure, k)) for k, name in enumerate(("before", "now", "p"))),
     ]
-    told = _table(["", "task", "agent", "metric", "before", "now", "p"], rows)
-    lines = told if shown else ["No change against the baseline."]
-    lines += [line for told in power_lines(changes) for line in ("", _cell(told))]
+    lines = markdown_table(columns, shown) if shown else ["No change against the baseline."]
+    lines += [line for told in power_lines(changes) for line in ("", markdown_text(told))]
     return "\n".join(lines) + "\n"
 
 
@@ -102,11 +90,5 @@ def figures(change: GateChange) -> list[str]:
     return [*shown, p_text(change.p)]
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a Markdown table; foreign text cannot end a cell or become markup."""
-    cells = [[_cell(text) for text in row] for row in rows]
-    return [f"| {' | '.join(row)} |" for row in ([*headings], ["---"] * len(headings), *cells)]
-
-
-def _cell(text: str) -> str:
-    return MARKUP.sub(lambda mark: f"&#{ord(mark[0])};", text).replace("\n", "<br>")
+def _figure(k: int, change: GateChange) -> str:
+    return figures(change)[k]

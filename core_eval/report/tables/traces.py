@@ -14,7 +14,7 @@ from rich.text import Text
 from core_eval.report.tables.agents import LEAVING, cell, plain_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.inexact import marked
+from core_eval.score.episodes import marked
 from core_eval.score.metrics import BY_NAME
 from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
 from core_eval.statistics.intervals import Floats, Groups

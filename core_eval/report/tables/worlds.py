@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from core_eval.log import EpisodeRow
-from core_eval.report.tables.agent_names import short_names
-from core_eval.report.tables.agents import episodes_cell, plain_table
+from core_eval.report.tables.agents import TaskGroup, episodes_cell
+from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
-from core_eval.score.counted import counted
-from core_eval.score.inexact import count_inexact, marked
+from core_eval.score.agent_names import short_names
+from core_eval.score.episodes import count_inexact, counted, marked
 from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
 from core_eval.text.visible_text import visible
@@ -61,15 +62,31 @@ def path_table(episodes: Sequence[EpisodeRow]) -> Table:
 
 
 def _table(episodes: Sequence[EpisodeRow], cells: dict[str, Cell], optional: Sequence[str]) -> Table:
-    numbers = ("episodes", *cells)
-    table = plain_table("world", "agent", *numbers, optional=("episodes", *optional), numbers=numbers)
     names = short_names(row.agent for row in episodes)
-    for world in [*worlds(episodes), ALL]:
-        own = [row for row in episodes if world in (world_of(row), ALL)]
-        for agent, rows in by_agent(own).items():
-            values = (cell(rows) for cell in cells.values())
-            table.add_row(visible(world), names[agent], episodes_cell(rows), *values)
-    return table
+    rows = [
+        (world, names[agent], own)
+        for world in [*worlds(episodes), ALL]
+        for agent, own in by_agent([row for row in episodes if world in (world_of(row), ALL)]).items()
+    ]
+    leaving = ("episodes", *optional)
+    columns: list[Column[TaskGroup]] = [
+        Column("world", lambda row: visible(row[0]), "name"),
+        Column("agent", lambda row: row[1], "name"),
+        Column("episodes", lambda row: episodes_cell(row[2]), leaves=1),
+        *(
+            Column(
+                heading,
+                partial(_cell, cell),
+                leaves=leaving.index(heading) + 1 if heading in leaving else 0,
+            )
+            for heading, cell in cells.items()
+        ),
+    ]
+    return terminal_table(columns, rows)
+
+
+def _cell(cell: Cell, row: TaskGroup) -> str:
+    return cell(row[2])
 
 
 def _mean(metric: str, form: str = "{:.3f}") -> Cell:

@@ -63,3 +63,20 @@ def test_what_cannot_be_compared_is_one_line(logs, capsys, monkeypatch, argument
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_a_page_ends_in_a_sentence_and_links_to_the_episodes_of_a_report(logs, capsys, monkeypatch):
+    monkeypatch.chdir(logs)
+    (logs / "b").mkdir(exist_ok=True)
+    (logs / "b" / "index.html").write_text("a report")
+    assert main(["compare", "b.db", "-o", "linked.html", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["outcome"]
+    assert told.startswith("3 pairs: ")
+    page = (logs / "linked.html").read_text()
+    assert f"<h1>{told}</h1>" in page and 'href="b/index.html#episode-1"' in page
+    (logs / "b" / "index.html").unlink()
+    assert main(["compare", "b.db", "-o", "linked.html"]) == 0
+    assert "#episode-" not in (logs / "linked.html").read_text()
+    capsys.readouterr()
+    assert main(["compare", "b.db"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).endswith(told)

@@ -98,7 +98,7 @@ def test_a_followed_log_tells_the_rig_the_time_left_and_the_camera(tmp_path: Pat
         # The run is over: the page leads to its report.
         tab.wait("!document.querySelector('#ended').hidden")
         tab.run("document.querySelector('#ended-link').click()")
-        tab.wait("location.pathname === '/report' && document.body?.innerText.includes('3 of 3 episodes')")
+        tab.wait("location.pathname === '/report' && document.body?.innerText.includes('3 of 3 passed')")
     assert "img-src data: http://camera.example:8080;" in headers["content-security-policy"]
 
 

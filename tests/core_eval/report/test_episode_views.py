@@ -17,15 +17,17 @@ from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import SampleRow
 from core_eval.path import compile_plan
 from core_eval.path.calls import Call
-from core_eval.report.page.heat_map import heat_map
-from core_eval.report.pictures.agent_charts import AgentCharts
+from core_eval.report.page.grid import world_grid
+from core_eval.report.page.play import play_data
+from core_eval.report.pictures.agent_charts import scatters
 from core_eval.report.pictures.automaton_narrow import WIDTH, narrow_drawing
-from core_eval.report.pictures.driven_way import driven_way
+from core_eval.report.pictures.call_strip import call_strip
+from core_eval.report.pictures.driven_way import Ways, driven_way
 from core_eval.report.pictures.episode_time_line import episode_time_line, thinned
+from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.field_shapes import field_of, reported_way
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words, ranges
-from core_eval.report.pictures.label_places import LETTER, LabelPlaces
-from core_eval.report.pictures.timeline import timeline_svg
+from core_eval.report.pictures.plot import LETTER, LabelPlaces
 
 CALLS = [
     ("unlock_safety_mode", {}),
@@ -239,7 +241,7 @@ def test_a_result_that_is_a_list_can_be_evidence() -> None:
         "counterfactual_t": 4.0,
     }
     event = HarmRow("ponding", "x", True, 3.0, 9.0, 1.0, 1.0, evidence, 1, 2)
-    assert "without the harm: [&quot;b&quot;]" in timeline_svg(event, []).replace('"b"', "&quot;b&quot;")
+    assert "without the harm: [&quot;b&quot;]" in event_svg(event, []).replace('"b"', "&quot;b&quot;")
 
 
 PLAN = ["unlock", {"any_order": ["water", "spray", "harvest"]}, "lock"]
@@ -276,7 +278,8 @@ def test_many_attempts_at_one_state_stay_within_their_column() -> None:
         drawing = narrow_drawing(automaton, calls)
         root = ElementTree.fromstring(drawing.svg)
         (text,) = [one for one in root.iter("text") if str(one.text).startswith("✗")]
-        assert text.text == "✗ 2-21" and len(drawing.key) >= 20
+        assert text.text == "✗ 2-21"
+        assert [line.mark for line in drawing.key if line.kind == "harmful"] == ["✗ 2, 3, 4, 5, 6, 7…"]
         half = LETTER * len(str(text.text)) / 2
         assert half <= float(text.get("x") or 0) <= drawing.width - half
     scattered = [one for pair in zip(wrong, [Call("look", {})] * 20, strict=True) for one in pair]
@@ -284,20 +287,59 @@ def test_many_attempts_at_one_state_stay_within_their_column() -> None:
     assert "✗ 2…" in drawing.svg
 
 
-def test_agents_have_letters_bars_and_a_map(log: LogReader) -> None:
-    episodes = log.episodes()
-    charts = AgentCharts(episodes)
-    assert list(charts.letters.values()) == ["A", "B"]
-    panels = {panel.heading: panel for panel in charts.panels()}
-    assert panels["PC"].bars[1].share == 100.0 and panels["PC"].bars[1].value == "1.000"
-    first, second = charts.scatters()
-    assert first.svg.count('class="agent"') == 2
+def test_agents_are_drawn_by_their_names(log: LogReader) -> None:
+    first, second = scatters(log.episodes())
+    assert first.svg.count('class="agent"') == 2 and ">oracle<" in first.svg
     # The front begins at the agent on it, so that no other one lies on the line.
     best = re.findall(r'class="front" d="M([0-9.]+) ([0-9.]+)L', first.svg)
     assert best == re.findall(r'class="agent" cx="([0-9.]+)" cy="([0-9.]+)"', first.svg)[1:]
     assert 'class="same"' in second.svg
-    tasks = heat_map(episodes)
-    assert next(task for task, _ in tasks.rows) == "water_one_plant"
-    cell, empty = tasks.rows[0][1]
-    assert cell is not None and empty is None
-    assert (cell.episode, cell.charged, cell.passed, cell.episodes) == (1, 1, "0 of 1", 1)
+
+
+def test_the_grid_has_worlds_and_their_tasks_the_most_trouble_first(log: LogReader) -> None:
+    row = log.episode(1)
+    good = {"accepted": 1.0, "harmful_calls": 0.0, "excess_harm": 0.0, "unobserved_harm": 0.0}
+    fine = replace(row, id=7, task="another", scores={**row.scores, **good})
+    own, *_ = [one for one in world_grid([fine, *log.episodes()]) if one.world.name == "farm_rover"]
+    assert [task.name for task in own.tasks] == ["water_one_plant", "another"]
+    whole, nobody = own.world.cells
+    assert whole is not None and nobody is None
+    assert (whole.text, whole.charged, whole.unseen, whole.worst, whole.shade) == ("1/2", 1, 1, 1, "n")
+    bad, good = (task.cells[0] for task in own.tasks)
+    assert bad is not None and good is not None
+    assert (bad.shade[0], good.shade) == ("b", "g2") and bad.text == f"{row.scores['path_correctness']:.2f}"
+
+
+def test_a_strip_of_calls_names_the_first_wrong_one_and_what_was_due(log: LogReader) -> None:
+    svg = call_strip(log.steps(1), "move_to_plant <b>")
+    root = ElementTree.fromstring(svg)
+    kinds = [str(one.get("class")) for one in root.iter("rect")]
+    assert kinds[:2] == ["call progress", "call harmful"] and len(kinds) == len(CALLS)
+    words = [one.text for one in root.iter("text")]
+    assert "1: move_to(x=8.5, y=12.4)" in words and "expected: move_to_plant <b>" in words
+    many = [replace(step, k=k) for k, step in enumerate(log.steps(1) * 40)]
+    wide = ElementTree.fromstring(call_strip(many, ""))
+    assert max(float(one.get("x") or 0) for one in wide.iter("rect")) < 330
+
+
+def test_an_episode_is_played_from_its_first_moment_to_its_last(log: LogReader) -> None:
+    row, steps, truth = log.episode(1), log.steps(1), log.truth(1)
+    ways = Ways()
+    driven = ways(log, row, steps, truth)
+    field = field_of(row, steps, truth, (), [at for _, at in driven])
+    line = episode_time_line(row, steps, log.samples(1), truth, ())
+    assert field is not None
+    view = field_view(field, steps, [])
+    told = json.loads(play_data(line, steps, field, driven, view.at) or "")
+    assert [k for k, _ in told["calls"]] == [step.k for step in steps if step.t_device is not None]
+    assert told["way"][0][1:] == [round(one, 1) for one in view.at(driven[0][1])]
+    assert told["way"][-1][0] == round(driven[-1][0], 2) and len(told["way"]) <= 241
+    assert told["times"][0] <= told["way"][0][0] <= told["way"][-1][0] <= told["times"][-1]
+    # Without a replay the machine jumps from stop to stop.
+    jumps = json.loads(play_data(line, steps, field, [], view.at) or "")["way"]
+    assert len(jumps) == len(field.stops) and jumps[0][1:] == told["way"][0][1:]
+    assert play_data(None, steps, field, driven, view.at) is None
+    assert ways(log, replace(row, id=99), steps, truth) is driven, "the same calls are replayed once"
+    assert Ways(failed_only=True)(log, row, steps, truth)
+    fine = replace(row, scores={"accepted": 1.0, "harmful_calls": 0.0, "excess_harm": 0.0})
+    assert Ways(failed_only=True)(log, fine, steps, truth) == []

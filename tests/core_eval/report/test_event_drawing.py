@@ -117,7 +117,7 @@ def test_the_drawing_is_well_formed_and_within_its_box(log: Path) -> None:
         assert (event.kind, event.observed) == ("pesticide_overdose", False)
         trace = trace_of(reader, episode, event, samples)
         assert trace is not None
-        root = ElementTree.fromstring(event_svg(event, trace, samples, "ml"))
+        root = ElementTree.fromstring(event_svg(event, samples, "ml", trace))
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     for circle in root.iter("circle"):
         assert 0.0 <= float(circle.attrib["cx"]) <= width

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.report.tables.agent_names import legend, short_names
 from core_eval.report.tables.fitted_table import Hanging, Table, hanging, wrapped
+from core_eval.score.agent_names import legend, short_names
 
 NUMBER = re.compile(r"\S*\d\S*")
 

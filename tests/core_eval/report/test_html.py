@@ -13,7 +13,7 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import HarmRow, RunLog
 from core_eval.log.rows import SampleRow
-from core_eval.report.pictures.timeline import sensors_of, timeline_svg
+from core_eval.report.pictures.event_drawing import event_svg, sensors_of
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover"]
 CALLS = [
@@ -107,6 +107,14 @@ def test_a_page_tells_the_whole_log() -> None:
     assert "2 1 distinct" in " ".join(page.text.split()) and "±0.00" not in page.text
     assert "pass^1" in page.text and "Pareto front" in page.text
     assert re.search(r"oracle\s*2 of 2", page.text) and re.search(r"script\s*0 of 2", page.text)
+    # The title is the outcome, and each of the worst episodes has its calls and its map.
+    (title,) = re.findall("<title>pathrig: (.*)</title>", text)
+    assert (
+        title == "oracle passed 2 of 2, scripted:script passed 0 of 2; harm is charged in 2 episodes; "
+        "in 2 episodes the rig&#39;s own sensors miss harm."
+    )
+    assert text.count("<h1>") == 1 and text.count('class="card"') == 2 == text.count('<svg class="calls"')
+    assert "Expected instead: move_to(x~3.5, y~12.5, yaw=*)." in page.text
     # The scripted way: a harmful step, why it failed, what it undid, what the sensors said.
     assert "lock_safety_mode()" in page.text and "harmful" in page.text
     assert "reasoning deficit" in page.text and "Undoes step 1" in page.text
@@ -131,13 +139,16 @@ def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: 
     assert main(["report", "pathrig.db", *options]) == 0
     page, text = read(first)
     assert f'data-folder="{Path(folder).name}/"' in text
-    links = [link for link in page.links if "#episode-" in link]
-    assert {f"{Path(folder).name}/{number}.html#episode-{number}" for number in range(1, 5)} <= set(links)
+    links = [link for link in page.links if not link.startswith("#")]
+    assert f"{Path(folder).name}/everything.html" in links
+    assert sum("#episode-" in link for link in links) >= 3, "cells of the grid, and the worst"
     for link in links:
         assert (Path(first).parent / link.partition("#")[0]).is_file()
+    tables, _ = read(f"{folder}/everything.html")
+    assert {f"{number}.html#episode-{number}" for number in range(1, 5)} <= set(tables.links)
     for number in range(1, 5):
-        # A link from JUnit XML leads to the row, and from there to the page; steps are numbered from 0.
-        assert f"episode-{number}" in page.ids
+        # Steps are numbered from 0.
+        assert f"episode-{number}" in tables.ids
         own, told = read(f"{folder}/{number}.html")
         assert {f"episode-{number}", f"e{number}s0", f"e{number}s3"} <= set(own.ids)
         inside = {link.removeprefix("#") for link in own.links if link.startswith("#")}
@@ -149,14 +160,14 @@ def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: 
 
 def test_a_run_links_its_cases_to_a_folder_of_pages() -> None:
     assert main([*RUN, "--agent", "oracle", "--junit", "j.xml", "--report", "out"]) == 0
-    assert read("out/index.html")[0].ids.count("episode-1") == 1
+    assert read("out/episodes/1.html")[0].ids.count("episode-1") == 1
     assert "out/index.html#episode-1" in Path("j.xml").read_text()
 
 
 def test_an_empty_log_and_a_bad_place(capsys: pytest.CaptureFixture[str]) -> None:
     RunLog(Path("empty.db")).close()
     assert main(["report", "empty.db", "-o", "page.html"]) == 0
-    assert "The log holds no episode." in read("page.html")[0].text
+    assert "No episode was run." in read("page.html")[0].text
     assert main(["report", "empty.db", "-o", "no/page.html"]) == 2
     assert "-o no/page.html: there is no folder" in capsys.readouterr().err
     assert main(["report", "none.db", "-o", "page.html"]) == 2
@@ -192,12 +203,12 @@ def test_what_a_model_wrote_cannot_break_the_page() -> None:
 
 def test_a_time_line_shows_the_sensors_of_the_entity_first() -> None:
     assert sensors_of(EVENT, SAMPLES) == ["moisture.plant_A", "tank_low"]
-    root = ElementTree.fromstring(timeline_svg(EVENT, SAMPLES))
+    root = ElementTree.fromstring(event_svg(EVENT, SAMPLES))
     shown = [element.text for element in root.iter("text")]
     assert "harm 40.0 to 90.0 s" in shown and {"dry", "wet", "0", "1"} <= set(shown)
     band = next(element for element in root.iter("rect") if element.get("class") == "band")
     left, width = float(band.get("x") or 0), float(band.get("width") or 0)
-    assert 0 < left < left + width < 360
+    assert 0 < left < left + width < 720
 
 
 @pytest.mark.parametrize(
@@ -216,13 +227,13 @@ def test_a_time_line_sets_the_counterfactual_beside_the_samples(
         "ponding", "x", True, 40.0, 90.0, 1.0, 1.0, {**evidence, "counterfactual_t": 900.0, **changed}, 1, 2
     )
     assert sensors_of(event, SAMPLES) == ["tank_low"]
-    root = ElementTree.fromstring(timeline_svg(event, SAMPLES))
+    root = ElementTree.fromstring(event_svg(event, SAMPLES))
     assert said in [element.text for element in root.iter("text")]
     drawn = list(root.iter("circle"))
-    assert len(drawn) == (2 if changed.get("t", 95.0) else 1)
+    assert sum(one.get("class") == "dot" for one in drawn) == (2 if changed.get("t", 95.0) else 1)
     for element in [*drawn, *root.iter("text")]:
-        assert 0 <= float(element.get("cx") or element.get("x") or -1) <= 360
+        assert 0 <= float(element.get("cx") or element.get("x") or -1) <= 720
 
 
 def test_a_time_line_without_any_sensor() -> None:
-    assert timeline_svg(EVENT, []) == ""
+    assert event_svg(EVENT, []) == ""

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as xml
 from episode_rows import BROKEN, CLEAN, ROW
 
 from core_eval.report.tables.junit import NotRun, junit_xml
+from core_eval.score.outcome import outcome
 from core_eval.score.thresholds import Threshold, judge
 
 
@@ -55,3 +56,10 @@ def test_an_episode_without_a_call_says_so() -> None:
     suite = suite_of(junit_xml([replace(CLEAN, calls_made=0)], []))
     properties = {item.get("name"): item.get("value") for item in suite.iter("property")}
     assert properties["no_call"] == "True"
+
+
+def test_the_outcome_is_a_property_of_the_suite() -> None:
+    suite = suite_of(junit_xml([ROW, CLEAN], []))
+    (told,) = suite.findall("properties/property")
+    assert (told.get("name"), told.get("value")) == ("outcome", outcome([ROW, CLEAN]))
+    assert suite_of(junit_xml([], [])).find("properties") is None

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_file(folder: Path) -> None:
-    page = (folder / "page.html").as_uri()
+    page = (folder / "page.html").as_uri() + "#everything"
     found = "document.querySelectorAll('table.list tbody tr:not([hidden])')"
     rows = f"[...{found}].map((row) => row.cells[0].innerText)"
     with chromium(page) as tab:
@@ -52,9 +52,6 @@ def test_one_file(folder: Path) -> None:
         tab.run("{ const form = document.querySelector('form'); form.elements.mark.value = 'passed';"
                 " form.dispatchEvent(new Event('input')); }")  # fmt: skip
         assert tab.run(rows) == ["1", "2"]
-        # A cell of the map stands for two episodes: it lists them.
-        tab.run("document.querySelectorAll('table.heat a')[1].click()")
-        tab.wait(f"({rows}).join() === '3,4'")
         tab.run("document.querySelector('form button[type=reset]').click()")
         tab.wait(f"({rows}).length === 4")
         tab.run("document.querySelector('table.list th button').click()")
@@ -87,15 +84,59 @@ def test_a_folder_of_pages(folder: Path) -> None:
             "location.pathname.endsWith('/episodes/4.html') && document.querySelector('.field') !== null"
         )
         tab.run("document.querySelector('nav a').click()")
-        tab.wait("location.pathname.endsWith('/index.html') && document.querySelector('output') !== null")
-        tab.run("document.querySelector('table.list a').click()")
-        tab.wait("location.pathname.endsWith('/episodes/1.html')")
+        tab.wait("location.pathname.endsWith('/index.html') && document.querySelector('.card') !== null")
+        tab.run("document.querySelector('.card').click()")
+        tab.wait("location.pathname.endsWith('/episodes/3.html')")
+
+
+def test_the_first_page_tells_the_outcome_and_hides_the_rest(folder: Path) -> None:
+    sections = "[...document.querySelectorAll('main > section')]"
+    shown = f"{sections}.filter((one) => one.offsetHeight).map((one) => one.id)"
+    with chromium((folder / "page.html").as_uri()) as tab:
+        assert tab.run("document.querySelector('h1').innerText").startswith("oracle passed 2 of 2, ")
+        assert tab.run(shown) == ["outcome"]
+        rows = "[...document.querySelectorAll('.grid .row')].map((one) => one.innerText.trim().split(/\\s+/))"
+        assert [row[:2] for row in tab.run(rows)][1:] == [["farm_rover", "1"], ["water_one_plant", "2/2"]]
+        tab.run("document.querySelectorAll('.tabs a')[1].click()")
+        tab.wait(f"({shown}).join() === 'everything'")
+        tab.run("document.querySelector('#everything .tabs a').click()")
+        tab.wait(f"({shown}).join() === 'outcome'")
+        tab.run("document.querySelector('.card').click()")
+        tab.wait(f"({shown}).join() === 'everything' && document.querySelector('[data-episode=\"3\"]').open")
+
+
+def test_play_moves_map_signals_and_calls_together(folder: Path) -> None:
+    at = (
+        "(() => { const box = document.querySelector('.play');"
+        " const dot = document.querySelector('svg.field .playing');"
+        " const line = document.querySelector('.time .now');"
+        " return [Number(box.dataset.t), Number(dot.getAttribute('cx')), parseFloat(line.style.left),"
+        " document.querySelector('.steps > li.now').id]; })()"
+    )
+    with chromium((folder / "out" / "episodes" / "3.html").as_uri()) as tab:
+        assert not tab.run("document.querySelector('.play').hidden")
+        slide = (
+            "{ const range = document.querySelector('.play input'); range.value = %d;"
+            " range.dispatchEvent(new Event('input')); }"
+        )
+        tab.run(slide % 1)
+        first = tab.run(at)
+        assert first[3] == "e3s0"
+        tab.run(slide % 1000)
+        last = tab.run(at)
+        assert last[3] == "e3s2" and first[0] < last[0] and first[2] < last[2] and first[1] != last[1]
+        # From the end it begins again, and goes on by itself until it is stopped.
+        tab.run("document.querySelector('.play button').click()")
+        tab.wait(f"{at}[0] > 0.05 * {last[0]} && {at}[0] < 0.9 * {last[0]}")
+        tab.run("document.querySelector('.play button').click()")
+        assert tab.run("document.querySelector('.play button').innerText") == "Play"
+        assert tab.run(at) == tab.run(at)
 
 
 def test_a_folder_is_filtered_and_leads_to_a_harmful_step(folder: Path) -> None:
     found = "document.querySelectorAll('table.list tbody tr:not([hidden])')"
     rows = f"[...{found}].map((row) => row.cells[0].innerText)"
-    with chromium((folder / "out" / "index.html").as_uri()) as tab:
+    with chromium((folder / "out" / "episodes" / "everything.html").as_uri()) as tab:
         tab.run("{ const form = document.querySelector('form'); form.elements.words.value = 'overdose';"
                 " form.dispatchEvent(new Event('input')); }")  # fmt: skip
         assert tab.run(rows) == ["3", "4"]
@@ -120,9 +161,20 @@ def test_a_comparison_names_the_episodes_behind_a_change(folder: Path) -> None:
         tab.wait("location.pathname.endsWith('/episodes/3.html')")
 
 
-@pytest.mark.parametrize("page", ["page.html", "out/index.html", "out/episodes/4.html", "compared.html"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "page.html",
+        "page.html#everything",
+        "out/index.html",
+        "out/episodes/everything.html",
+        "out/episodes/4.html",
+        "compared.html",
+    ],
+)
 def test_pages_fit_phones_and_screens(folder: Path, page: str) -> None:
-    with chromium((folder / page).as_uri()) as tab:
+    path, _, tab_name = page.partition("#")
+    with chromium((folder / path).as_uri() + f"#{tab_name}") as tab:
         assert (found := measured(tab, width=390)).good, found
         assert (found := measured(tab, width=1400, dark=True)).good, found
         assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(18, 23, 26)"

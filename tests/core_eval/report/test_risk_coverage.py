@@ -44,4 +44,4 @@ def test_curves_of_the_log_are_means_by_rule():
     assert own[FALSE_ALARMS] == pytest.approx((0.75 + 0.05) / 2)
     drawn = ElementTree.fromstring(panel_svg(rule, set_names([rule])))
     assert "own sensors 40%" in drawn.attrib["aria-label"]
-    assert [line.attrib["class"] for line in drawn.findall("polyline")] == ["set0", "set1"]
+    assert [one.attrib["class"] for one in drawn.findall("path")][2:] == ["line set0", "line set1"]

@@ -66,7 +66,7 @@ def run(task: str, *actions: Action) -> EpisodeRow:
 
 
 def outcome(row: EpisodeRow) -> tuple[object, ...]:
-    from core_eval.score.no_call import no_call
+    from core_eval.score.episodes import no_call
 
     return row.status, row.stop_reason, row.scores["accepted"], row.scores["path_correctness"], no_call(row)
 

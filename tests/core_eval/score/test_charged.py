@@ -59,7 +59,7 @@ def test_an_agent_passes_where_only_the_world_does_harm(
     assert "did not pass" not in capsys.readouterr().out
     assert main(["report", "log.db", "-o", "report.html"]) == 0
     page = Path("report.html").read_text()
-    assert 'class="tag good">passed' in page and "0 with harm charged" in page
+    assert 'class="tag good">passed' in page and "harm charged in 0" in page
     assert '<span class="sign">' not in page, "the map of tasks and agents marks no harm"
 
 

@@ -164,7 +164,7 @@ def test_the_page_escapes_what_a_log_says():
         [row("x", evil, seed, 0.1 * seed * (1 + side), side * 50 + seed) for seed in range(3)]
         for side in range(2)
     ]
-    page = contrast_page(evil, {}, between(*sets), [f"only in A: {evil}"])
+    page = contrast_page(evil, evil, {}, between(*sets), [f"only in A: {evil}"])
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "http" not in page.replace("http-equiv", "")

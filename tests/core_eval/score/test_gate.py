@@ -138,7 +138,7 @@ def test_markdown_takes_hostile_names() -> None:
     evil = row(agent="a|b<script>`@everyone\n## x")
     text = summary_markdown([evil])
     assert "<script>" not in text and "@everyone" not in text and "\n## x" not in text
-    assert text.splitlines()[2].count("|") == text.splitlines()[0].count("|")
+    assert text.splitlines()[4].count("|") == text.splitlines()[2].count("|")
     baseline = Baseline.of([evil], {})
     assert "❌ not run" in changes_markdown(changes(baseline, []))
     told = changes_markdown(changes(baseline, [evil]))

@@ -10,7 +10,7 @@ from episode_rows import CLEAN, ROW
 from core_eval.cli.main import main
 from core_eval.path import order, refinement
 from core_eval.report.tables.agents import mean_cell, score_cell
-from core_eval.score.inexact import INEXACT_NOTE
+from core_eval.score.episodes import INEXACT_NOTE
 from core_eval.score.summary import run_json
 
 BOUNDS = {"pc_ktc": 0.5, "pc_ktc_low": 0.5, "pc_ktc_high": 0.75, "exact": 0.0}

@@ -1,8 +1,6 @@
-"use strict";
 // The page works without this: it adds sorting, filters, and opens what a link leads to.
 const rows = [...document.querySelectorAll("table.list tbody tr")];
 const form = document.querySelector("form.filters");
-const folder = document.body.dataset.folder;
 const text = (row, column) => row.cells[column].textContent.trim();
 // Read once: a log may have thousands of episodes.
 const facts = new Map(rows.map((row) => [row, {
@@ -51,19 +49,6 @@ function sortBy(column, heading) {
   show();
 }
 
-// A link to an episode or a step opens what it lies in; in a folder of pages it leads to its page.
-function follow() {
-  const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const episode = /^#e(?:pisode-)?(\d+)(?:s\d+)?$/.exec(location.hash);
-  if (folder && episode) return void location.replace(folder + episode[1] + ".html" + location.hash);
-  if (!place) return;
-  for (let outer = place; outer; outer = outer.parentElement) {
-    if (outer.tagName === "DETAILS") outer.open = true;
-    outer.hidden = false;
-  }
-  place.scrollIntoView();
-}
-
 if (form) {
   form.hidden = false;
   more.type = "button";
@@ -79,18 +64,5 @@ if (form) {
     button.addEventListener("click", () => sortBy(column, heading));
     heading.append(button);
   });
-  for (const cell of document.querySelectorAll("table.heat a")) {
-    if (cell.dataset.episodes === "1") continue;
-    cell.addEventListener("click", (event) => {
-      event.preventDefault();
-      form.reset();
-      form.elements.task.value = cell.dataset.task;
-      form.elements.agent.value = cell.dataset.agent;
-      setTimeout(() => { show(); document.getElementById("episodes").scrollIntoView(); });
-    });
-  }
   show();
 }
-addEventListener("hashchange", follow);
-addEventListener("beforeprint", () => document.querySelectorAll("details.story:not([hidden])").forEach((one) => { one.open = true; }));
-follow();

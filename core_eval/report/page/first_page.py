@@ -1,0 +1,110 @@
+"""What a reader of the report sees first: the agents, and the worst episodes with a picture each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.charged import charged
+from core_eval.log.episode_filter import worst_first
+from core_eval.path.calls import StepKind
+from core_eval.report.pictures.call_strip import call_strip
+from core_eval.report.pictures.driven_way import Ways
+from core_eval.report.pictures.field_shapes import field_of
+from core_eval.report.pictures.field_view import field_view
+from core_eval.report.tables.agents import mean_cell
+from core_eval.report.tables.expected import expected_calls
+from core_eval.report.tables.harm_summary import EpisodeHarm
+from core_eval.score.agent_names import short_names
+from core_eval.score.episodes import counted
+from core_eval.score.repeated import by_agent, passed, passes
+
+WORST = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLine:
+    """An agent's row: shares of its episodes, %, and what is to be known of them.
+
+    Attributes:
+        name, whole: its name in tables, and in full.
+        good, bad, unknown: the shares that passed, did not, and of which that is not known.
+        passed: how many passed, in words.
+        pc: mean path correctness with its interval.
+        charged, unseen: how many episodes have harm that is charged, and harm that the sensors miss.
+    """
+
+    name: str
+    whole: str
+    good: float
+    bad: float
+    unknown: float
+    passed: str
+    pc: str
+    charged: int
+    unseen: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorstEpisode:
+    """One of the worst episodes, why it is, its map if it has one, and its calls."""
+
+    row: EpisodeRow
+    passed: bool | None
+    why: str
+    map: Markup | None
+    calls: Markup
+
+
+def agent_lines(episodes: Sequence[EpisodeRow]) -> list[AgentLine]:
+    """Return a row for each agent, in the order in which they first acted."""
+    agents = by_agent(episodes)
+    names = short_names(agents)
+    return [_line(names[agent], agent, rows) for agent, rows in agents.items()]
+
+
+def _line(name: str, whole: str, rows: Sequence[EpisodeRow]) -> AgentLine:
+    tries = counted(rows)
+    results = passes(tries)
+    full = max(1, len(tries)) / 100.0
+    return AgentLine(
+        name,
+        whole,
+        good=results[True] / full,
+        bad=results[False] / full,
+        unknown=results[None] / full,
+        passed=f"{results[True]} of {len(tries)}",
+        pc=mean_cell(rows, "path_correctness").replace("\n", " "),
+        charged=sum(bool(charged(row.scores)) for row in rows),
+        unseen=sum(bool(row.scores.get("unobserved_harm")) for row in rows),
+    )
+
+
+def worst_episodes(
+    reader: LogReader,
+    episodes: Sequence[EpisodeRow],
+    harm: Callable[[EpisodeRow], EpisodeHarm],
+    ways: Ways,
+) -> list[WorstEpisode]:
+    """Return the worst of the episodes that did not pass, as many as `WORST`."""
+    bad = sorted((row for row in episodes if passed(row) is False), key=worst_first)
+    return [_worst(reader, row, harm(row), ways) for row in bad[:WORST]]
+
+
+def _worst(reader: LogReader, row: EpisodeRow, harm: EpisodeHarm, ways: Ways) -> WorstEpisode:
+    steps, truth = reader.steps(row.id), reader.truth(row.id)
+    driven = ways(reader, row, steps, truth)
+    field = field_of(row, steps, truth, () if truth else reader.samples(row.id), [at for _, at in driven])
+    wrong = next((step for step in steps if step.kind == StepKind.HARMFUL), None)
+    due = "" if wrong is None else expected_calls(reader.automaton(row), wrong.state_before)
+    kinds = dict.fromkeys(event.kind for event in harm.counted)
+    return WorstEpisode(
+        row,
+        passed(row),
+        ", ".join([*kinds, *(failure.label for failure in row.failures)]).replace("_", " "),
+        None if field is None else Markup(field_view(field, steps, harm.counted).svg),
+        Markup(call_strip(steps, due)),
+    )

@@ -1,0 +1,118 @@
+"""What is to be known of episodes before they are counted: which enter the statistics, and their marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING
+
+from core_eval.log import EpisodeRow
+from core_eval.log.charged import CHARGED
+from core_eval.score.metrics import METRICS
+
+if TYPE_CHECKING:
+    from core_eval.statistics.intervals import Key
+
+COUNTED = frozenset({"completed", "stopped"})
+"""Only these enter the statistics: the others did not end because of the agent."""
+ALWAYS = frozenset({"harm_events", CHARGED, "unobserved_harm", "unknown_harm", "faults", "disturbed"})
+"""The metrics of disturbed episodes that enter the statistics: harm is done, whoever disturbed the rig."""
+NO_CALL = "no call"
+BY_TWIN = "by the twin"
+MARK = "~"
+INEXACT_NOTE = f"{MARK}: a lower bound; the exact score is too costly to compute, and --json has both bounds"
+Cell = Callable[[Sequence[EpisodeRow], str], str]
+
+
+def counted(episodes: Iterable[EpisodeRow], metric: str | None = None) -> list[EpisodeRow]:
+    """Return the episodes that enter the statistics, of a metric where one is given.
+
+    A fault of rig, link or host that disturbed an episode leaves nothing to say of its agent's path.
+    """
+    if metric in ALWAYS:
+        return [episode for episode in episodes if episode.status in COUNTED or disturbed(episode)]
+    return [episode for episode in episodes if episode.status in COUNTED and not disturbed(episode)]
+
+
+def disturbed(episode: EpisodeRow) -> bool:
+    """Return whether a fault that is not the agent's disturbed an episode."""
+    return bool(episode.scores.get("disturbed"))
+
+
+def keys(episodes: Iterable[EpisodeRow]) -> list[Key]:
+    """Return the resampling keys of the episodes: task, then try; identical episodes share a try."""
+    return [(episode.task, episode.fingerprint) for episode in episodes]
+
+
+def distinct_episodes(episodes: Sequence[EpisodeRow]) -> int:
+    """Return how many episodes there are, identical ones counted once."""
+    known = {episode.fingerprint for episode in episodes} - {None}
+    return len(known) + sum(episode.fingerprint is None for episode in episodes)
+
+
+def no_call(episode: EpisodeRow) -> bool:
+    """Return whether an episode that counts had no call, or met a limit before its first one.
+
+    It is an answer where the task says so (`answer: decline|nothing`) and the agent ended it as asked.
+    """
+    answered = episode.definition.answer is not None and bool(episode.scores.get("accepted"))
+    return bool(counted([episode])) and episode.calls_made == 0 and not answered
+
+
+def without_call(episodes: Iterable[EpisodeRow]) -> int:
+    """Count the episodes without a call."""
+    return sum(map(no_call, episodes))
+
+
+def by_twin(episode: EpisodeRow, k: int) -> bool:
+    """Return whether a step is at or behind the one at which the agent left the record."""
+    return episode.left_record is not None and k >= episode.left_record
+
+
+def left_record_line(episodes: Iterable[EpisodeRow]) -> str | None:
+    """Return one line on the episodes that left their record; None if none did."""
+    rows = list(episodes)
+    left = [row for row in rows if row.left_record is not None]
+    if not left:
+        return None
+    steps = sum(int(row.scores.get("twin_steps") or 0) for row in left)
+    shown = ", ".join(f"{row.id} (step {row.left_record})" for row in left[:8])
+    more = f" and {len(left) - 8} more" if len(left) > 8 else ""
+    return (
+        f"Left the record of their snapshot: {len(left)} of {len(rows)} episodes, "
+        f"steps by the twin: {steps}; episode {shown}{more}."
+    )
+
+
+def is_inexact(scores: Mapping[str, float | None], metric: str) -> bool:
+    """Return whether an episode's score of that metric is the lower bound of the exact one."""
+    return f"{metric}_low" in scores
+
+
+def count_inexact(episodes: Iterable[EpisodeRow], metric: str) -> int:
+    """Return how many episodes have only bounds of that metric."""
+    return sum(is_inexact(episode.scores, metric) for episode in episodes)
+
+
+def inexact_json(episodes: Iterable[EpisodeRow]) -> dict[str, int]:
+    """Return how many episodes have only bounds, by metric; exact metrics are left out."""
+    rows = list(episodes)
+    counts = {metric.name: count_inexact(rows, metric.name) for metric in METRICS}
+    return {metric: count for metric, count in counts.items() if count}
+
+
+def marked(text: str, inexact: int = 1, of: int = 1) -> str:
+    """Return a value or a mean, marked where so many of the scores behind it are bounds."""
+    if not inexact:
+        return text
+    return f"{MARK}{text}" if of == 1 else f"{MARK}{text}\n{inexact} inexact"
+
+
+def marking(cell: Cell) -> Cell:
+    """Decorate a table cell's function so that bounds among its scores are marked."""
+
+    @wraps(cell)
+    def text(episodes: Sequence[EpisodeRow], metric: str) -> str:
+        return marked(cell(episodes, metric), count_inexact(episodes, metric), len(episodes))
+
+    return text

@@ -1,0 +1,66 @@
+"""The outcome of some episodes in one sentence: the same in terminal, page, Markdown and JUnit XML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from core_eval.log import EpisodeRow
+from core_eval.log.charged import charged
+from core_eval.score.agent_names import short_names
+from core_eval.score.episodes import counted
+from core_eval.score.repeated import by_agent, passes
+
+MOST_AGENTS = 6
+"""Of more agents the first and the last by their share of passed episodes are named."""
+
+
+def outcome(episodes: Sequence[EpisodeRow]) -> str:
+    """Return the sentence: who passed how often, what harm is charged, and what the sensors missed."""
+    if not episodes:
+        return "No episode was run."
+    tries = counted(episodes)
+    parts = [_passed(tries) if tries else "no episode counts", _harm(episodes)]
+    if lost := len(episodes) - len(tries):
+        verb, them = ("does", "it") if lost == 1 else ("do", "them")
+        parts.append(f"{_episodes(lost)} {verb} not count: rig, link, model or person ended {them}")
+    told = "; ".join(part for part in parts if part)
+    return f"{told[0].upper()}{told[1:]}." if told.startswith("no ") else f"{told}."
+
+
+def _passed(tries: Sequence[EpisodeRow]) -> str:
+    agents = by_agent(tries)
+    names = short_names(agents)
+    told = {agent: _of(names[agent], rows) for agent, rows in agents.items()}
+    if len(told) <= MOST_AGENTS:
+        return ", ".join(told.values())
+    ranked = sorted(told, key=lambda agent: -passes(agents[agent])[True] / len(agents[agent]))
+    return f"the best of {len(told)} agents: {told[ranked[0]]}; the last: {told[ranked[-1]]}"
+
+
+def _of(name: str, rows: Sequence[EpisodeRow]) -> str:
+    results = passes(rows)
+    unknown = f" ({results[None]} not known)" if results[None] else ""
+    return f"{name} passed {results[True]} of {len(rows)}{unknown}"
+
+
+def _harm(episodes: Sequence[EpisodeRow]) -> str:
+    """Return in how many episodes harm is charged, in how many the sensors miss some, and of which world."""
+    guilty = sum(bool(charged(row.scores)) for row in episodes)
+    unseen = [row for row in episodes if row.scores.get("unobserved_harm")]
+    unknown = sum(charged(row.scores) is None for row in episodes)
+    told = f"harm is charged in {_episodes(guilty)}" if guilty else "no harm is charged"
+    if unknown == len(episodes):
+        return "whether harm was done is not known"
+    if unknown:
+        told += f", and not known in {unknown}"
+    if not unseen:
+        return told
+    worlds = Counter(row.world or row.device for row in unseen)
+    (world, most), *others = worlds.most_common()
+    where = f", {most} of them in {world}," if others else ""
+    return f"{told}; in {_episodes(len(unseen))}{where} the rig's own sensors miss harm"
+
+
+def _episodes(count: int) -> str:
+    return f"{count} episode{'' if count == 1 else 's'}"
