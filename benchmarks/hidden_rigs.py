@@ -27,7 +27,7 @@ from core_eval.harm import ExecutedCall, assess
 from core_eval.harm.replay import Player
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.parameters import Estimate, Priors
+from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.path import Call, OnlineScorer
 from core_eval.path.calls import CallStatus, StepKind
@@ -188,7 +188,7 @@ def turns(
     episode: Logged,
     key: tuple[str, str, int],
     hidden: dict[str, float],
-    estimates: dict[str, Estimate],
+    estimates: dict[str, FittedParameter],
     priors: Priors,
 ) -> bool:
     """Return whether the truth about an event changes within the calibrated spread of a parameter."""

@@ -37,7 +37,7 @@ from benchmarks.reliability_diagram import reliability_svg
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm.twin.calibration import calibrate
-from core_eval.harm.twin.parameters import Estimate, Priors
+from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, clusters, probability_of
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.report.pictures.risk_coverage import band_words
@@ -115,7 +115,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
     """Play, tell and compare the episodes of a plan; return them JSON-ready."""
     mismatch, world = BENCHMARKS[plan.world].rows[plan.mismatch], load_world(plan.world)
     hidden = dict(plan.fitted["hidden"])
-    estimates = {name: Estimate(*found) for name, found in plan.fitted["estimates"].items()}
+    estimates = {name: FittedParameter(*found) for name, found in plan.fitted["estimates"].items()}
     parameters = hidden_parameters(type(world.state.hidden))
     tasks = tasks_in(world.name)
     twins = {

@@ -30,7 +30,7 @@ from configs.task_entry import TaskLimits
 from configs.tasks_loader import task_files
 from core_eval.cli.agent_options import with_settings
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow
-from core_eval.log.events import EpisodeEnded, ignore
+from core_eval.log.events import ignore
 from core_eval.report.tables.worlds import ALL, world_of, worlds
 from core_eval.rig.signals import StopRequested
 from core_eval.run.config import Cell, RunConfig
@@ -151,7 +151,7 @@ def play(row: Row, db: Path) -> Found:
 
         def tell(event: object) -> None:
             nonlocal done
-            if isinstance(event, EpisodeEnded):
+            if isinstance(event, EpisodeRow) and event.status != "running":
                 done += 1
                 print(f"\r{title(row)}: {done} of {wanted}", end="", file=sys.stderr, flush=True)
 

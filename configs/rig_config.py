@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from dataclasses import fields
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -14,7 +14,7 @@ from configs.drivers_loader import driver_path, load_driver
 from configs.envelope_names import check_envelope
 from configs.errors import ConfigError, at
 from configs.programs import require
-from configs.rig_url import IN_PROCESS, check_link, check_url, known_scheme, without_truth
+from configs.rig_url import check_link, check_url, without_truth
 from configs.twin_config import TwinConfig, check_twin
 from configs.worlds_loader import load_world
 from configs.yaml_file import YamlFile, nearest
@@ -23,7 +23,7 @@ from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import GuardMode
-from firmware_bridge.links import LinkType, link_type
+from firmware_bridge.links import LinkType, RigAddress, link_type
 
 
 class RigConfig(BaseModel):
@@ -109,13 +109,18 @@ class RigConfig(BaseModel):
     )
 
     @property
+    def address(self) -> RigAddress:
+        """What opens the link to it."""
+        return RigAddress(**{key.name: getattr(self, key.name) for key in fields(RigAddress)})
+
+    @property
     def in_process(self) -> bool:
         """Whether the rig is a simulator in this process."""
-        return urlsplit(self.url).scheme == IN_PROCESS
+        return self.link_type is not None and self.link_type.in_process
 
     @property
     def link_type(self) -> LinkType | None:
-        """The kind of link that leads to it; None of a simulator in this process."""
+        """The kind of link that its URL names; None where a driver in Python takes the URL."""
         return link_type(self.url)
 
     @model_validator(mode="before")
@@ -162,7 +167,7 @@ class RigConfig(BaseModel):
         with at("device"):
             own = None if self.device is None else load_device(self.device)
         # A driver in Python may take any URL.
-        if self.driver is None or known_scheme(urlsplit(self.url).scheme):
+        if self.driver is None or kind is not None:
             with at("url"):
                 check_url(self.url, spawned=self.spawn)
         with at("world"):

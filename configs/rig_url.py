@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from configs.errors import ConfigError
-from configs.worlds_loader import known_world
 from devices.drivers.driver_file import DriverFile
 from firmware_bridge.links import LINK_TYPES, link_type
 from firmware_bridge.mqtt.address import without_password
-
-IN_PROCESS = "sim"
-"""The scheme of a rig that is a simulator in this process, whose link takes no address."""
 
 
 def check_link(driver: DriverFile, url: str) -> None:
@@ -22,7 +17,7 @@ def check_link(driver: DriverFile, url: str) -> None:
         ConfigError: it cannot.
     """
     kind = link_type(url)
-    own_wire = driver.link == "pathrig" and known_scheme(urlsplit(url).scheme)
+    own_wire = driver.link == "pathrig" and link_type(url) is not None
     if own_wire or driver.link == "python" or (kind is not None and driver.link == kind.family):
         return
     # The scheme that is named as the family, where there is one, is its plainest.
@@ -41,27 +36,18 @@ def check_url(url: str, *, spawned: bool) -> None:
         ConfigError: it does not.
     """
     parts, shown = urlsplit(url), without_password(url)
-    if not known_scheme(parts.scheme):
-        starts = ", ".join(
+    kind = link_type(url)
+    if kind is None:
+        *starts, last = (
             f"{scheme}{'://' if '://' in kind.example else ':'}" for scheme, kind in LINK_TYPES.items()
         )
-        raise ConfigError(f"{shown!r}: a rig's URL starts with {starts} or {IN_PROCESS}:")
+        raise ConfigError(f"{shown!r}: a rig's URL starts with {', '.join(starts)} or {last}")
     try:
         _ = parts.port
     except ValueError:
         raise ConfigError(f"{shown!r}: the port must be a number from 1 to 65535") from None
-    if parts.scheme == IN_PROCESS:
-        known = known_world(parts.path) is not None or Path(parts.path).is_file()
-        fault = None if known else f"no world {parts.path!r}"
-    else:
-        fault = LINK_TYPES[parts.scheme].fault(parts, spawned)
-    if fault is not None:
+    if (fault := kind.fault(parts, spawned)) is not None:
         raise ConfigError(f"{shown!r}: {fault}")
-
-
-def known_scheme(scheme: str) -> bool:
-    """Return whether URLs of a scheme lead to rigs."""
-    return scheme == IN_PROCESS or scheme in LINK_TYPES
 
 
 def without_truth(url: str) -> tuple[str, bool]:

@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from configs.drivers_loader import DRIVERS_FOLDER, driver_path, load_driver
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig
-from configs.rig_url import IN_PROCESS, check_link, check_url, known_scheme, without_truth
-from configs.worlds_loader import load_world
+from configs.rig_url import check_link, check_url, without_truth
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from firmware_bridge.links import LINK_TYPES, link_type
 from firmware_bridge.mqtt.address import without_password
@@ -31,7 +30,7 @@ def load_rig(ref: str) -> RigConfig:
     Raises:
         ConfigError: no such rig, or its file or URL is wrong.
     """
-    if known_scheme(urlsplit(ref).scheme) and not Path(ref).exists():
+    if link_type(ref) is not None and not Path(ref).exists():
         address, truth = without_truth(ref)
         rig = _at_address(address)
         return rig if truth else rig.model_copy(update={"truth": False})
@@ -85,11 +84,6 @@ def _with_implied(file: YamlFile) -> YamlFile:
 def _at_address(url: str) -> RigConfig:
     check_url(url, spawned=False)
     parts = urlsplit(url)
-    if parts.scheme == IN_PROCESS:
-        if parts.query:
-            raise ConfigError(f"{url!r}: a simulator takes no options but truth=false")
-        world = load_world(parts.path)
-        return RigConfig(name=url, url=url, device=world.device.name, world=parts.path)
     shown = without_password(url)
     query = parse_qsl(parts.query)
     named = [value for key, value in query if key == "driver"]

@@ -6,22 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from agents.agent import Answer
+from configs.calls_before import state_after
 from configs.cautions import Caution
-from configs.core_aliases import CoreEntry
+from configs.core_aliases import CoreEntry, Translation
 from configs.core_file import is_core_text, load_core_file
+from configs.core_world import core_world
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
 from configs.goal import Goal
-from configs.task_entry import Difficulty, TaskEntry, TaskLimits
+from configs.idle_writes import IdleWrites
+from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
 from configs.task_places import UnknownPlaceError, expand_places, places
-from configs.worlds_loader import World, known_world, load_world, merged_state
+from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
-from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
+from core_eval.path import AutomatonError, CoreTask, Symbol, TaskAutomaton, compile_plan, plan_symbols
+from core_eval.path.endings import Answer, AskedEnding, DeclineReason
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
-from devices.device_type import DeviceType, has_tools
+from devices.device_type import DeviceType, takes
 from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
 from sims.world_type import WORLD_TYPES
@@ -40,9 +43,15 @@ class Task:
         goal: None where the file names none.
         file: where it was read.
         answer: how it is done where it asks for no call; None where it asks for calls.
+        decline: why it is to be declined; None where its file does not say.
+        found_by: the reads whose answers tell that reason, as symbols.
+        mentions: what its words mention besides, such as a threshold.
+        left_out: the harmless ways to the goal that its plan leaves out.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
         cautions: what must hold before a risky call, or be restored after it.
+        names: the world that a record of CORE's JSON names, where its file does not place it: it may take
+            place there, and in any world that has its tools and arguments; else None.
     """
 
     id: str
@@ -58,6 +67,28 @@ class Task:
     paraphrases: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
     cautions: tuple[Caution, ...] = ()
+    decline: DeclineReason | None = None
+    found_by: tuple[Symbol, ...] = ()
+    mentions: tuple[float | str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    names: str | None = None
+
+    def for_device(self, device: DeviceType, world: str | None) -> Task | None:
+        """Return the task for a rig's device, in the world that it simulates; None where it is for another.
+
+        Raises:
+            ConfigError: the task's overrides do not fit that world.
+        """
+        if device.name == self.device.name:
+            return self
+        if self.names is None or world is None:
+            return None
+        if known_world(world) != known_world(self.names) and not takes(
+            device, self.automaton.symbols.values()
+        ):
+            return None
+        there = load_world(world)
+        return replace(self, world=there, device=_device_in(there, self.init))
 
     def in_world(self, world: World) -> Task:
         """Return the same task in the world that a rig simulates.
@@ -72,6 +103,19 @@ class Task:
         """The same task with the tools that the hardware has; None: with all of them."""
         return self if tools is None else replace(self, device=self.device.fitted(tools))
 
+    @property
+    def ending(self) -> AskedEnding:
+        """How it is to be ended."""
+        return AskedEnding(self.answer, self.decline)
+
+    def idle_writes(self, seed: int = 0) -> IdleWrites | None:
+        """Return what tells which writes change nothing in its world; None without a world.
+
+        `seed` is the world's.
+        """
+        world = self.world
+        return None if world is None else IdleWrites(lambda: make_simulator(world, seed), self.init, seed)
+
     def at_site(self, site: World) -> Task:
         """Return the same task, with tool texts that state the facts of a physical rig's site."""
         return replace(self, device=site.device) if site.device == self.device else self
@@ -81,10 +125,12 @@ def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
     return replace(world, state=merged_state(world, init)).device
 
 
-def task_files() -> list[Path]:
-    """Return the task files that ship with the kit and with the worlds that other packages register."""
-    folders = [TASKS_FOLDER, *(world.tasks for world in WORLD_TYPES.values() if world.tasks is not None)]
-    return [file for folder in folders for file in sorted(folder.rglob("*.yaml"))]
+def task_files() -> Iterator[Path]:
+    """Yield the task files that ship with the kit, then those of worlds that bring their own."""
+    yield from sorted(TASKS_FOLDER.rglob("*.yaml"))
+    for world in WORLD_TYPES.values():
+        if world.tasks is not None:
+            yield from sorted(world.tasks.rglob("*.yaml"))
 
 
 class MalformedTaskError(ConfigError):
@@ -146,12 +192,14 @@ class TaskAutomata:
     Attributes:
         automata: by the task's id.
         malformed: what is wrong with the others, one line for each fault.
-        answers: how those are solved that ask for no call, by id.
+        endings: how those are to be ended that a file of ours holds, by id.
+        idle: what tells which writes change nothing, by id, where a world is known.
     """
 
     automata: Mapping[str, TaskAutomaton]
     malformed: Mapping[str, tuple[str, ...]]
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    endings: Mapping[str, AskedEnding] = field(default_factory=dict)
+    idle: Mapping[str, IdleWrites] = field(default_factory=dict)
 
 
 def load_automata(path: Path) -> TaskAutomata:
@@ -169,7 +217,8 @@ def load_automata(path: Path) -> TaskAutomata:
         found = TaskAutomata(
             {task.id: task.automaton for task in tasks.tasks},
             tasks.malformed,
-            {task.id: task.answer for task in tasks.tasks if task.answer is not None},
+            {task.id: task.ending for task in tasks.tasks},
+            {task.id: idle for task in tasks.tasks if (idle := task.idle_writes()) is not None},
         )
     if not found.automata:
         reasons = [fault for faults in found.malformed.values() for fault in faults]
@@ -191,8 +240,7 @@ def _task_file(entries: Iterable[tuple[str, Build]]) -> TaskFile:
 
 
 def _all_entries(file: Path | None) -> Iterator[tuple[str, Build]]:
-    files = [file] if file is not None else task_files()
-    for path in files:
+    for path in task_files() if file is None else [file]:
         yield from _entries(path)
 
 
@@ -221,11 +269,9 @@ def task_builder(ref: str) -> Build:
     if not is_file:
         if wanted or path.suffix in (".yaml", ".yml", ".json"):
             raise ConfigError("no such task file", file=path)
-        files, wanted = task_files(), ref
-    else:
-        files = [path]
+        wanted = ref
     entries: list[tuple[str, Build]] = []
-    for file in files:
+    for file in [path] if is_file else task_files():
         for task_id, build in _entries(file):
             if task_id == wanted:
                 return build
@@ -319,6 +365,8 @@ class _YamlTask:
         entry = self.entry
         with self.file.at("tasks", self.index):
             automaton = self._automaton(device, near, reach)
+            found_by = self._symbols("found_by", device)
+            automaton = automaton.with_free(self._symbols("attempts", device))
             for place, caution in enumerate(entry.cautions):
                 for tool in caution.tools:
                     _check_tool(device, tool, "cautions", place)
@@ -340,6 +388,10 @@ class _YamlTask:
             tuple(entry.paraphrases),
             entry.difficulty,
             tuple(entry.cautions),
+            entry.reason,
+            found_by,
+            tuple(entry.mentions),
+            tuple(entry.left_out),
         )
 
     def _automaton(
@@ -361,6 +413,16 @@ class _YamlTask:
             _check_tool(device, symbol.tool, "plan", *where_named(entry.plan, symbol.tool))
         return automaton
 
+    def _symbols(self, key: Literal["found_by", "attempts"], device: DeviceType) -> tuple[Symbol, ...]:
+        """Return the calls that are written under a key as steps of a plan."""
+        try:
+            symbols = plan_symbols(getattr(self.entry, key), key)
+        except AutomatonError as error:
+            raise ConfigError("; ".join(error.faults), at=(key,)) from None
+        for place, symbol in enumerate(symbols):
+            _check_tool(device, symbol.tool, key, place)
+        return symbols
+
 
 def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:
     if tool not in device.by_name:
@@ -372,7 +434,7 @@ def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:
 def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
     content = load_core_file(path, text)
     for task in content.tasks:
-        yield task.id, partial(_from_core, path, task, {})
+        yield task.id, partial(_from_core, path, task, None, lambda world: {})
     for task_id, faults in content.malformed.items():
         yield task_id, partial(_malformed, faults)
 
@@ -385,8 +447,10 @@ def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
         raise file.error(
             f"no world {entry.world!r}; the worlds are {nearest(list(WORLD_TYPES), entry.world)}", "world"
         )
+    translation = Translation(entry, file)
     with file.at("core"):
-        content = load_core_file(path, aliases=entry.aliases)
+        content = load_core_file(path, translate=translation if entry.aliases else None)
+    translation.check(None if entry.world is None else load_world(entry.world).device)
     ids = [task.id for task in content.tasks]
     for task_id in entry.init:
         if task_id not in ids:
@@ -394,8 +458,8 @@ def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
                 f"{path} has no task {task_id!r}; there are {nearest(ids, task_id)}", "init", task_id
             )
     for task in content.tasks:
-        own = task if entry.world is None else replace(task, world=entry.world)
-        yield task.id, partial(_from_core, file.path, own, entry.init.get(task.id, {}))
+        own = partial(_own_init, file, task.id, entry.init.get(task.id, {}))
+        yield task.id, partial(_from_core, file.path, task, entry.world, own)
     for task_id, faults in content.malformed.items():
         yield task_id, partial(_malformed, faults)
 
@@ -404,13 +468,34 @@ def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:
     raise MalformedTaskError(faults)
 
 
-def _from_core(path: Path, task: CoreTask, init: Mapping[str, Any], given: Mapping[str, Any]) -> Task:
-    """Build a task of CORE's JSON; `init` is its file's initial state, `given` the user's."""
-    init = stack_overrides(init, given)
-    tools = {symbol.tool for symbol in task.automaton.symbols.values()}
-    name = known_world(task.world) or next(
-        (world.name for world in WORLD_TYPES.values() if has_tools(world.device, tools)), None
-    )
+def _own_init(file: YamlFile, task: str, written: Any, world: World) -> Mapping[str, Any]:
+    with file.at("init", task):
+        init = written if isinstance(written, Mapping) else state_after(world, written)
+        merged_state(world, init)
+        return init
+
+
+def _from_core(
+    path: Path,
+    task: CoreTask,
+    placed: str | None,
+    own: Callable[[World], Mapping[str, Any]],
+    given: Mapping[str, Any],
+) -> Task:
+    """Build a task of CORE's JSON.
+
+    Args:
+        path: its file.
+        task: the task.
+        placed: its world; None: the one that fits.
+        own: gives what its file says of a world's initial state.
+        given: the user's.
+    """
+    name = placed or core_world(task.world, task.automaton.symbols.values())
     world = None if name is None else load_world(name)
+    init = stack_overrides({} if world is None else own(world), given)
     device = device_from_alphabet(task.world, task.automaton) if world is None else _device_in(world, init)
-    return Task(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits())
+    return Task(
+        *(task.id, world, device, task.prompt, dict(init), task.automaton, None, path, TaskLimits()),
+        names=task.world if placed is None else None,
+    )

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from devices.tool import ArgumentsError, Effect, Tool, ToolArguments, UnknownTool
 
 if TYPE_CHECKING:
+    from core_eval.path import Symbol
     from devices.declared.rules import DeclaredRules
 
 
@@ -74,9 +75,19 @@ class DeviceType:
         return [tool.schema() for tool in self.tools]
 
 
-def has_tools(device: DeviceType, tools: Iterable[str]) -> bool:
-    """Return whether the device has every one of these tools."""
-    return all(tool in device.by_name for tool in tools)
+def takes(device: DeviceType, symbols: Iterable[Symbol]) -> bool:
+    """Return whether the device has the tools and the arguments of all these symbols."""
+    return all(_takes(device.by_name.get(symbol.tool), symbol) for symbol in symbols)
+
+
+def _takes(tool: Tool | None, symbol: Symbol) -> bool:
+    if tool is None:
+        return False
+    parameters = tool.parameters()
+    # A symbol without arguments matches no call with any.
+    return symbol.arguments.keys() <= parameters["properties"].keys() and bool(
+        symbol.arguments or not parameters["required"]
+    )
 
 
 def an(name: str) -> str:

@@ -23,10 +23,13 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
     Args:
         group: the entry-point group, such as `pathrig.worlds`.
         kind: the class of the objects that entry points must load.
+        part_of: another group, each of whose objects has such a plug-in as the attribute named second; its
+            names are added to those of the group.
     """
 
-    def __init__(self, group: str, kind: type[Plugin]) -> None:
+    def __init__(self, group: str, kind: type[Plugin], part_of: tuple[str, str] | None = None) -> None:
         self._group, self._kind = group, kind
+        self._wider, self._part = part_of or ("", "")
         self._loaded: dict[str, Plugin] = {}
 
     def __getitem__(self, name: str) -> Plugin:
@@ -57,11 +60,13 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
     def _found(self) -> Mapping[str, EntryPoint]:
         found: dict[str, EntryPoint] = {}
         ours = []
-        for point in entry_points(group=self._group):
+        own = entry_points(group=self._group)
+        wider = entry_points(group=self._wider)
+        for point in (*own, *(point for point in wider if point.name not in own.names)):
             known = found.get(point.name)
             if known is not None and known.value != point.value:
                 raise PluginError(
-                    f"{_owner(known)} and {_owner(point)} both register {point.name!r} in {self._group}: "
+                    f"{_owner(known)} and {_owner(point)} both register {point.name!r} in {point.group}: "
                     "uninstall one of them"
                 )
             found[point.name] = point
@@ -73,14 +78,16 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
     def _load(self, point: EntryPoint) -> Plugin:
         try:
             loaded = point.load()
+            if point.group == self._wider:
+                loaded = getattr(loaded, self._part, loaded)
         except Exception as error:
             raise PluginError(
-                f"{_owner(point)} registers {point.name!r} in {self._group} as {point.value}, which cannot "
+                f"{_owner(point)} registers {point.name!r} in {point.group} as {point.value}, which cannot "
                 f"be imported ({type(error).__name__}: {error}): install a version of it that fits"
             ) from error
         if not isinstance(loaded, self._kind):
             raise PluginError(
-                f"{_owner(point)} registers {point.name!r} in {self._group} as {point.value}, which must be "
+                f"{_owner(point)} registers {point.name!r} in {point.group} as {point.value}, which must be "
                 f"a {self._kind.__name__}, not {type(loaded).__name__}"
             )
         return loaded
@@ -90,8 +97,8 @@ def _owner(point: EntryPoint) -> str:
     return "a package" if point.dist is None else point.dist.name
 
 
-DEVICE_TYPES: Registry[DeviceType] = Registry("pathrig.devices", DeviceType)
-"""Every device type that an installed package registers, by name."""
+DEVICE_TYPES: Registry[DeviceType] = Registry("pathrig.devices", DeviceType, ("pathrig.worlds", "device"))
+"""Every device type that an installed package registers, by name; a world's name means its device type."""
 
 
 def device_type(name: str) -> DeviceType:

@@ -21,11 +21,11 @@ from pydantic import BaseModel
 from python_reference import python_page
 
 from agents.formats.calls import CallText
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 from agents.forms import SHIPPED
 from agents.scaffolds.own_prompt import Example, ExampleStep
 from configs.cautions import Caution
-from configs.core_aliases import CoreEntry, ToolAlias
+from configs.core_aliases import ArgumentAlias, CoreEntry, ToolAlias
 from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
 from configs.rig_config import RigConfig
@@ -199,9 +199,13 @@ def config_page() -> str:
         "",
         keys(CoreEntry),
         "",
-        "An alias with other arguments:",
+        "What a call of the file is ([examples](../own-task.md#tasks-in-cores-json)):",
         "",
         keys(ToolAlias),
+        "",
+        "What an argument is:",
+        "",
+        keys(ArgumentAlias),
         "[Plans](../plans.md) has the steps of a `plan` and the patterns of arguments.\n",
         "## Rig files\n",
         keys(RigConfig),
@@ -278,6 +282,8 @@ def tools_page() -> str:
             result = ", ".join(f"`{name}`" for name in tool.result.model_fields)
             rows.append((f"`{tool.name}`", tool.effect.value, schema["description"], arguments, result))
         parts.append(table(("tool", "effect", "what it does", "arguments", "result"), rows))
+        if not world.harm_rules:
+            continue
         parts.append("Harm rules:\n")
         parts.append(
             table(
@@ -401,12 +407,12 @@ def formats_page() -> str:
     ]
     rows = [
         (f"`{form.name}`", form.families, ", ".join(code(text) for text in form.detected_by), form.documented)
-        for form in FORMATS
+        for form in formats()
     ]
     parts.append(table(("format", "families", "texts in a template", "documented"), rows))
     parts.append("## The call of each\n")
     example = CallText("move_to", {"x": 2.0, "place": "north"})
-    parts += [f"`{form.name}`\n\n````text\n{form.write([example])}\n````\n" for form in FORMATS]
+    parts += [f"`{form.name}`\n\n````text\n{form.write([example])}\n````\n" for form in formats()]
     return "\n".join(parts)
 
 

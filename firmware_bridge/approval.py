@@ -24,21 +24,43 @@ ANSWERS: Mapping[str, Answer] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that needs approval, and why."""
+    """A call that needs approval, and why; `number` is that of its row in the log."""
 
     tool: str
     arguments: Mapping[str, Any]
     reason: str
+    number: int = 0
+
+    @property
+    def text(self) -> str:
+        """The whole call in one line."""
+        given = (f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in self.arguments.items())
+        # A model chooses the text: it must not move the cursor.
+        return visible(f"{self.tool}({', '.join(given)})")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Whether to approve or refuse a call, or to stop the rig, and who says so."""
+
+    answer: Answer
+    by: str
 
 
 class Approver(Protocol):
-    """Decides on a call while the rig waits and its heartbeat goes on."""
+    """Decides on a call while the rig waits and its heartbeat goes on.
 
-    def ask(self, question: Question) -> Answer:
-        """Return whether to approve or refuse the call, or to stop the rig."""
+    Attributes:
+        seconds: the time limit of an answer, s; None: it waits.
+    """
+
+    seconds: float | None = None
+
+    def ask(self, question: Question) -> Reply:
+        """Return the answer."""
 
 
-class TerminalApprover:
+class TerminalApprover(Approver):
     """Asks on the terminal; without one, or at the end of its input, the call is refused.
 
     Args:
@@ -55,20 +77,18 @@ class TerminalApprover:
         source = self._source or sys.stdin
         return source is not None and source.isatty()
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Reply:
         """Ask until the answer is one of the three."""
         if not self.interactive:
-            return "refuse"
+            return Reply("refuse", "no terminal")
         self.show(question)
         while (answer := self.poll(question, None)) is None:
             pass
-        return answer
+        return Reply(answer, "the terminal")
 
     def show(self, question: Question) -> None:
         """Print the question."""
-        call = f"{question.tool}{json.dumps(dict(question.arguments), ensure_ascii=False)}"
-        # A model chooses the text: it must not move the cursor.
-        shown = visible(f"{call}: {question.reason}")
+        shown = f"{question.text}: {visible(question.reason)}"
         sink = self._sink or sys.stderr
         print(f"{shown}\n  (a)pprove, (r)efuse or (s)top the rig? ", end="", file=sink, flush=True)
 

@@ -138,7 +138,7 @@ class Guard:
         return GuardDecision("estop" if stops else "block", reason, code, message or reason)
 
     def _ask(self, call: Call, what: str) -> GuardDecision:
-        match self._approver.ask(Question(call.name, call.arguments, what)):
+        match self._approver.ask(Question(call.name, call.arguments, what)).answer:
             case "approve":
                 return GuardDecision("allow", f"approved by a person; {what}")
             case "stop":

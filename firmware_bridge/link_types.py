@@ -5,27 +5,27 @@ from __future__ import annotations
 from urllib.parse import SplitResult
 
 from firmware_bridge.link import Link, LinkError
-from firmware_bridge.links import LinkType
+from firmware_bridge.links import LinkType, RigAddress
 
 
-def _open_mqtt(url: str) -> Link:
+def _open_mqtt(rig: RigAddress) -> Link:
     from firmware_bridge.mqtt.link import MqttLink
 
-    return MqttLink(url)
+    return MqttLink(rig.url)
 
 
-def _open_serial(url: str) -> Link:
+def _open_serial(rig: RigAddress) -> Link:
     from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
-    return RigProcessLink(Opener("firmware_bridge.serial.link:SerialLink", {"url": url}))
+    return RigProcessLink(Opener("firmware_bridge.serial.link:SerialLink", {"url": rig.url}))
 
 
-def _open_mcp(url: str) -> Link:
+def _open_mcp(rig: RigAddress) -> Link:
     try:
         from firmware_bridge.mcp.link import McpLink
     except ImportError as error:
-        raise LinkError(f"{url} needs {error.name}: pip install 'pathrig[mcp]'") from None
-    return McpLink(url)
+        raise LinkError(f"{rig.url} needs {error.name}: pip install 'pathrig[mcp]'") from None
+    return McpLink(rig.url)
 
 
 def _may_publish(url: str, channel: str, payload: bytes) -> bool | None:

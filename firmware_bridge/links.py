@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -12,7 +12,28 @@ from devices.registry import Registry
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.mqtt.address import without_password
 
-__all__ = ["LINK_TYPES", "Link", "LinkError", "LinkType", "link_type", "open_link"]
+__all__ = ["LINK_TYPES", "Link", "LinkError", "LinkType", "RigAddress", "link_type", "open_link"]
+
+
+@dataclass(frozen=True)
+class RigAddress:
+    """What a link may need of a rig's file.
+
+    Attributes:
+        url: where the rig is.
+        name: what the log calls it.
+        world: the world that it simulates.
+        truth: whether a simulator reports ground truth.
+        driver: how its hardware is spoken to, with its options and tables.
+    """
+
+    url: str
+    name: str = "local"
+    world: str | None = None
+    truth: bool = True
+    driver: str | None = None
+    driver_options: Mapping[str, Any] = field(default_factory=dict)
+    driver_tables: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -22,7 +43,7 @@ class LinkType:
     Attributes:
         family: its name in the `link` of a driver file; several schemes may share one.
         example: a URL, for messages.
-        open: opens a URL, or raises LinkError; imports its modules when it is called.
+        open: opens the link to a rig, or raises LinkError; imports its modules when it is called.
         fault: returns what is wrong with the parts of a rig's URL, in a few words, or None; the second
             argument is whether the rig is spawned, so that the URL needs no place.
         spawn: the link of a simulator that is started for a rig; None: none can be started.
@@ -33,17 +54,19 @@ class LinkType:
         program: returns the program that opening a URL starts; None where it starts none.
         streams: returns the latest version of the random streams with which a rig at a URL can begin
             episodes; a recording can only begin those that were recorded.
+        in_process: whether the device is a simulator in this process.
     """
 
     family: str
     example: str
-    open: Callable[[str], Link]
+    open: Callable[[RigAddress], Link]
     fault: Callable[[SplitResult, bool], str | None] = lambda parts, spawned: None
     spawn: Literal["broker", "pty"] | None = None
     may_publish: Callable[[str, str, bytes], bool | None] | None = None
     implied: Callable[[str], Mapping[str, Any]] = lambda url: {}
     program: Callable[[str], str | None] = lambda url: None
     streams: Callable[[str], int] = lambda url: STREAMS
+    in_process: bool = False
 
 
 LINK_TYPES: Registry[LinkType] = Registry("pathrig.links", LinkType)
@@ -55,14 +78,15 @@ def link_type(url: str) -> LinkType | None:
     return LINK_TYPES.get(urlsplit(url).scheme)
 
 
-def open_link(url: str) -> Link:
-    """Open a URL of any registered kind.
+def open_link(rig: str | RigAddress) -> Link:
+    """Open the link to a rig, or a URL, of any registered kind.
 
     Raises:
         LinkError: it cannot be opened; one line with the reason and the remedy.
     """
-    kind = link_type(url)
+    address = RigAddress(rig) if isinstance(rig, str) else rig
+    kind, url = link_type(address.url), address.url
     if kind is None:
         examples = ", ".join(dict.fromkeys(known.example for known in LINK_TYPES.values()))
         raise LinkError(f"no link for {without_password(url)!r}; there are {examples}")
-    return kind.open(url)
+    return kind.open(address)

@@ -87,6 +87,9 @@ WORLD_TYPES: Registry[WorldType] = Registry("pathrig.worlds", WorldType)
 
 def world_of_device(device: str) -> WorldType | None:
     """Return the first world of that device type; None where no package registers one."""
+    named = WORLD_TYPES.get(device)
+    if named is not None and named.device.name == device:
+        return named
     return next((world for world in WORLD_TYPES.values() if world.device.name == device), None)
 
 

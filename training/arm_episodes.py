@@ -79,7 +79,7 @@ class Bench:
     def read_pose_of(self, name: str) -> Spot:
         """Read where an object or a bin is."""
         x, y, z, yaw = spot = self.things.get(name) or self.bins[name]
-        self.episode.call("get_object_pose", arm.NamedPose(x=x, y=y, z=z, yaw=yaw, name=name), object_id=name)
+        self.episode.call("get_object_pose", arm.ThingPose(x=x, y=y, z=z, yaw=yaw, name=name), object_id=name)
         return spot
 
     def pick(self, name: str) -> None:
@@ -121,10 +121,10 @@ class Bench:
         """List what there is."""
         self.episode.call("list_objects", arm.Objects(objects=list(self.things), bins=list(self.bins)))
 
-    def _seen(self) -> arm.Pose:
+    def _seen(self) -> arm.TipPose:
         spread = 0.002 if self.noisy else 0.0
         x, y, z, yaw = (round(value + self.rng.gauss(0.0, spread), 3) for value in self.pose)
-        return arm.Pose(x=x, y=y, z=z, yaw=yaw)
+        return arm.TipPose(x=x, y=y, z=z, yaw=yaw)
 
 
 def arm_episode(rng: Random, wordings: Wordings) -> Episode:

@@ -128,12 +128,12 @@ class Field:
     def unlock(self) -> None:
         """Unlock the safety."""
         self.safety = "unlocked"
-        self.episode.call("unlock_safety_mode", rover.SafetyState(safety="unlocked"))
+        self.episode.call("unlock_safety_mode", rover.RoverSafety(safety="unlocked"))
 
     def lock(self) -> None:
         """Lock the safety."""
         self.safety = "locked"
-        self.episode.call("lock_safety_mode", rover.SafetyState(safety="locked"))
+        self.episode.call("lock_safety_mode", rover.RoverSafety(safety="locked"))
 
     def go(self, name: str) -> None:
         """Read the pose of a plant or station and drive there, unless the rover stands there already."""
@@ -142,7 +142,7 @@ class Field:
         plant = name in self.plants
         x, y = self.plants[name] if plant else self.stations[name]
         tool, argument = ("get_plant_pose", "plant_id") if plant else ("get_station_pose", "station_name")
-        self.episode.call(tool, rover.NamedPose(x=x, y=y, yaw=0.0, name=name), **{argument: name})
+        self.episode.call(tool, rover.PlantPose(x=x, y=y, yaw=0.0, name=name), **{argument: name})
         self.drive(x, y)
         self.at = name
 
@@ -151,11 +151,11 @@ class Field:
         self.pose, self.at = (x, y), ""
         self.episode.call("move_to", self.seen_pose(), x=x, y=y, yaw=0.0)
 
-    def seen_pose(self) -> rover.Pose:
+    def seen_pose(self) -> rover.RoverPose:
         """Return the rover's pose as it reports it."""
         spread = 0.01 if self.noisy else 0.0
         x, y, yaw = (round(value + self.rng.gauss(0.0, spread), 3) for value in (*self.pose, 0.0))
-        return rover.Pose(x=x, y=y, yaw=yaw)
+        return rover.RoverPose(x=x, y=y, yaw=yaw)
 
     def home(self) -> None:
         """Drive to the base."""
@@ -198,7 +198,7 @@ class Field:
         """Empty the hopper at the collection bin."""
         self.go("collection_bin")
         self.fruit = 0
-        self.episode.call("dump_hopper", rover.Hopper(fruit=0, capacity=2))
+        self.episode.call("dump_hopper", rover.HopperReading(fruit=0, capacity=2))
 
     def refill_water(self) -> None:
         """Refill the water tank at its station."""
@@ -210,7 +210,7 @@ class Field:
         """Refill the pesticide tank at its station."""
         self.go("pesticide_refill")
         self.pesticide = self.tanks.pesticide
-        self.episode.call("refill_pesticide", rover.PesticideTank(tank_ml=self.pesticide))
+        self.episode.call("refill_pesticide", rover.TankReading(tank_ml=self.pesticide))
 
     def dump_if_full(self) -> None:
         """Read the hopper, and empty it if it has no room."""
@@ -247,7 +247,7 @@ class Field:
         x, y = self.plants[plant]
         if self.safety == "locked":
             self.episode.call(
-                "get_plant_pose", rover.NamedPose(x=x, y=y, yaw=0.0, name=plant), plant_id=plant
+                "get_plant_pose", rover.PlantPose(x=x, y=y, yaw=0.0, name=plant), plant_id=plant
             )
             code = self.rng.choice(("safety_locked", "locked"))
             self.episode.refused("move_to", code, self.rng.choice(LOCKED), x=x, y=y, yaw=0.0)
@@ -268,7 +268,7 @@ class Field:
 
     def read_hopper(self) -> None:
         """Read the hopper."""
-        self.episode.call("sense_hopper", rover.Hopper(fruit=self.fruit, capacity=2))
+        self.episode.call("sense_hopper", rover.HopperReading(fruit=self.fruit, capacity=2))
 
     def read_pose(self) -> None:
         """Read the rover's pose."""

@@ -14,13 +14,12 @@ from agents.backends.server_context import count
 from agents.formats.answer import IN_THOUGHTS, ParsedText, parse_answer
 from agents.formats.call_signs import shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, read_arguments, to_json
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 from agents.formats.thoughts import part
 from agents.options import Reading
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 SAID_TO_CALL = ("tool_calls", "function_call")
-MARKS = tuple(mark for form in FORMATS for mark in form.marks)
 LEFT = "the server could not read this as a tool call, so it was not made: make the call again"
 NO_NAME = "unnamed"
 CallReading = Reading | Literal["none"]
@@ -141,7 +140,7 @@ def _left_by_the_server(parsed: ParsedText) -> tuple[Item, ...]:
     a thought.
     """
     rest = parsed.rest.strip()
-    if rest.startswith(MARKS):
+    if rest.startswith(tuple(mark for form in formats() for mark in form.marks)):
         return (Nonsense("unread_call", LEFT, rest),)
     return () if rest else parsed.items
 

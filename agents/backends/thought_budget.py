@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from agents.backends.llama_vocabulary import Vocabulary
-from agents.formats.thoughts import OPEN, PAIRS, rest_start
-
-USUAL = "<think>"
+from agents.formats.known_marks import USUAL, known_marks
+from agents.formats.thoughts import rest_start
 
 
 class ThoughtBudget:
-    """Monitors one answer; thoughts with the usual marks can be closed."""
+    """Monitors one answer; thoughts can be closed whose marks a syntax gives."""
 
     def __init__(self, vocabulary: Vocabulary, tokens: int, *, opened_with: str | None) -> None:
         """Monitor an answer whose thoughts may take that many tokens.
@@ -29,6 +28,6 @@ class ThoughtBudget:
         self._thought += bool(data)
         if self._thought < self._tokens:
             return []
-        marks = [match.group() for match in OPEN.finditer(text)]
-        close = PAIRS.get(marks[-1] if marks else self._mark or USUAL)
+        marks = [match.group() for match in known_marks().open.finditer(text)]
+        close = known_marks().pairs.get(marks[-1] if marks else self._mark or USUAL[0])
         return [] if close is None else self._vocabulary.tokenize(f"\n{close}\n\n")

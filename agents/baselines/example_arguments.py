@@ -5,17 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core_eval.path import Call, Symbol
+from core_eval.path.patterns import Excluded
 from devices.tool import Tool
 
 
-def with_required(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, completed with a fitting value for each missing required one."""
-    parameters = tool.parameters()
-    filled = dict(arguments)
-    for name in parameters["required"]:
-        if name not in filled:
-            filled[name] = fitting_value(parameters["properties"][name])
-    return filled
+def example_call(symbol: Symbol, tool: Tool | None) -> Call:
+    """Return a call of a symbol.
+
+    Given the tool, arguments that the symbol leaves open are there where the tool requires them, and those
+    for which it excludes values fit the tool's schema.
+    """
+    arguments = symbol.example()
+    parameters = {"required": [], "properties": {}} if tool is None else tool.parameters()
+    for name, schema in parameters["properties"].items():
+        pattern = symbol.arguments.get(name)
+        if isinstance(pattern, Excluded):
+            fitting = (*schema.get("enum", ()), arguments[name], fitting_value(schema))
+            alike = (value for value in fitting if pattern.holds(value) and _suits(schema, value))
+            arguments[name] = next(alike, arguments[name])
+        elif name in parameters["required"] and name not in arguments:
+            arguments[name] = fitting_value(schema)
+    return Call(symbol.tool, arguments)
+
+
+def _suits(schema: Mapping[str, Any], value: Any) -> bool:
+    """Return whether a value is one of a schema's enumeration, and text where the schema wants text."""
+    in_enum = value in schema["enum"] if "enum" in schema else True
+    return in_enum and ("type" not in schema or (schema["type"] == "string") == isinstance(value, str))
 
 
 def fitting_value(schema: Mapping[str, Any]) -> Any:
@@ -29,7 +46,9 @@ def fitting_value(schema: Mapping[str, Any]) -> Any:
     kind = schema.get("type")
     if kind in ("number", "integer"):
         return _nearest_zero(schema, whole=kind == "integer")
-    plain: dict[Any, Any] = {"boolean": False, "array": [], "object": {}, "null": None}
+    if kind == "array":
+        return [fitting_value(schema.get("items", {}))] * schema.get("minItems", 0)
+    plain: dict[Any, Any] = {"boolean": False, "object": {}, "null": None}
     return plain.get(kind, "x")
 
 

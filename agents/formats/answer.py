@@ -9,9 +9,10 @@ from agents.formats.call_signs import looks_like_a_call, shows_a_call
 from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.every_form import read_every_form
 from agents.formats.format import Format, Found
+from agents.formats.known_marks import known_marks
 from agents.formats.own_form import read_own_form
 from agents.formats.registry import PLAIN
-from agents.formats.thoughts import MARKUP, OTHERS, Parted, part
+from agents.formats.thoughts import Parted, part
 
 IN_THOUGHTS = {
     "unclosed_thought": "the answer ended within a thought, so it makes no call: end the thought first",
@@ -67,7 +68,7 @@ def parse_answer(
         return ParsedText("", "", (Nonsense("too_long", reason, text[:LONGEST]),), "")
     text, marks = replace_argument_marks(text, tools)
     parted = part(text, opened=opened)
-    others = OTHERS.search(parted.rest)
+    others = known_marks().turns.search(parted.rest)
     made_up = parted.rest[others.start() :] if others else ""
     parted = replace(parted, rest=parted.rest.removesuffix(made_up))
     if lenient:
@@ -85,7 +86,7 @@ def parse_answer(
     if marks:
         items = tuple(_with_marks(item, marks) for item in items)
     thoughts, words, rest = (put_back(text, marks) for text in (parted.thoughts, words, parted.rest))
-    return ParsedText(thoughts, MARKUP.sub("", words), items, rest)
+    return ParsedText(thoughts, known_marks().markup.sub("", words), items, rest)
 
 
 def _with_marks(item: Item, marks: list[str]) -> Item:

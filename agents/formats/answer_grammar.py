@@ -7,8 +7,8 @@ from typing import Any
 
 from agents.formats.format import Format
 from agents.formats.grammar import Rules, in_class, literal
+from agents.formats.known_marks import known_marks
 from agents.formats.registry import PLAIN
-from agents.formats.thoughts import PAIRS
 
 ANY = "[^\\x00]*"
 
@@ -27,11 +27,12 @@ def answer_grammar(
     functions = [schema["function"] for schema in schemas]
     calls = form.grammar(rules, functions) if functions else None
     answer = rules.add("answer", _answer(rules, form, calls))
-    close = rules.add("close", " | ".join(map(literal, PAIRS.values())))
+    pairs = known_marks().pairs
+    close = rules.add("close", " | ".join(map(literal, pairs.values())))
     thought = rules.add(
-        "thinking", f"{rules.text_without([*PAIRS.values()], 'thought')} ( {close} {answer} )?"
+        "thinking", f"{rules.text_without([*pairs.values()], 'thought')} ( {close} {answer} )?"
     )
-    opens = " | ".join(map(literal, PAIRS))
+    opens = " | ".join(map(literal, pairs))
     rules.add("root", thought if opened else f"( {opens} ) {thought} | {answer}")
     return rules.text()
 

@@ -22,4 +22,5 @@ FORMAT = json_format(
     JsonForm("<|tools_prefix|>", "<|tools_suffix|>", listed=True, head="{", middle=": ", read=_read),
     families="Apertus",
     documented="the template in llama.cpp: `Apertus-8B-Instruct.jinja`",
+    thoughts=(("<|inner_prefix|>", "<|inner_suffix|>"),),
 )

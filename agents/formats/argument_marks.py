@@ -12,20 +12,19 @@ from itertools import count
 from typing import Any
 
 from agents.formats.calls import CallText, Tools, to_json
-from agents.formats.registry import FORMATS
-from agents.formats.thoughts import CLOSE, OPEN, OTHERS
+from agents.formats.known_marks import known_marks
+from agents.formats.registry import formats
 
 SIGN = "\ufdd1"
 """A character that Unicode keeps for uses within a program."""
 REPLACED = re.compile(f"{SIGN}(\\d+){SIGN}")
-MARK = re.compile(f"{OPEN.pattern}|{CLOSE.pattern}|{OTHERS.pattern}")
 MOST = 64
 """Marks of an answer that are looked at."""
 
 
 def replace_argument_marks(text: str, tools: Tools) -> tuple[str, list[str]]:
     """Return the text with a replacement for each mark in the arguments of a call, and all its marks."""
-    marks = [mark.group() for mark in MARK.finditer(text)]
+    marks = [mark.group() for mark in known_marks().parting.finditer(text)]
     if not 0 < len(marks) <= MOST or SIGN in text:
         return text, []
     replaced = _replaced(text, frozenset(range(len(marks))))
@@ -34,7 +33,7 @@ def replace_argument_marks(text: str, tools: Tools) -> tuple[str, list[str]]:
     held = {
         int(number)
         for start in starts
-        for form in FORMATS
+        for form in formats()
         for found in form.read(replaced[start:], tools)
         if isinstance(found.item, CallText)
         for number in REPLACED.findall(to_json(dict(found.item.arguments)))
@@ -58,4 +57,4 @@ def _replaced(text: str, held: frozenset[int]) -> str:
         number = next(numbers)
         return f"{SIGN}{number}{SIGN}" if number in held else mark.group()
 
-    return MARK.sub(one, text)
+    return known_marks().parting.sub(one, text)

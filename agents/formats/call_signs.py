@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from agents.formats.calls import CallText, Tools
-from agents.formats.react import without_no_action
-from agents.formats.registry import FORMATS
-from agents.formats.thoughts import MARKUP
+from agents.formats.known_marks import known_marks
+from agents.formats.registry import formats, without_no_calls
 
 QUOTE = "[\"'“”]"
 NAME_KEY = re.compile(
@@ -51,17 +50,17 @@ def looks_like_a_call(text: str, tools: Tools) -> bool:
 
 def shows_a_call(text: str, tools: Tools) -> bool:
     """Return whether a text holds a mark of calls, or a call by itself: more than the mention of a tool."""
-    text = without_no_action(MARKUP.sub("", text), tools)
+    text = without_no_calls(known_marks().markup.sub("", text), tools)
     if not text.strip():
         return False
-    if any(mark in text for form in FORMATS for mark in form.marks) or TAG.search(text):
+    if any(mark in text for form in formats() for mark in form.marks) or TAG.search(text):
         return True
     if NAME_KEY.search(text) and ARGUMENT_KEY.search(text):
         return True
     name = _any_name(tools)
     if name and re.search(rf"(?m)^[^\w\n]{{0,20}}{name}`?[ \t]*[({{（]", text):
         return True
-    return any(isinstance(found.item, CallText) for form in FORMATS for found in form.read(text, tools))
+    return any(isinstance(found.item, CallText) for form in formats() for found in form.read(text, tools))
 
 
 def _any_name(tools: Tools) -> str:

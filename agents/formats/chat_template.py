@@ -14,12 +14,13 @@ from agents.formats.calls import CallText, Tools, to_json
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import DataText
 from agents.formats.format import Format
+from agents.formats.known_marks import known_marks
 from agents.formats.messages import Beside, one_by_one, paired, without_refused
-from agents.formats.registry import FORMATS, PLAIN
+from agents.formats.registry import PLAIN, formats
 from agents.formats.signature import signature
 from agents.formats.template_process import SECONDS, TEMPLATES
 from agents.formats.template_use import NO_WORDS, TemplateUse, ways
-from agents.formats.thoughts import PAIRS, opened_by
+from agents.formats.thoughts import opened_by
 from agents.options import Effort
 
 SWITCHES = ("enable_thinking", "thinking")
@@ -128,7 +129,8 @@ class ChatTemplate:
         put = self.use.messages(whole if self._takes_several else one_by_one(whole), safe, self.form)
         text = self._render(put, safe, self.use)
         if self._thinking is False and opened_by(text):
-            close = next((close for mark, close in PAIRS.items() if text.rstrip().endswith(mark)), "")
+            pairs = known_marks().pairs
+            close = next((pairs[mark] for mark in pairs if text.rstrip().endswith(mark)), "")
             text = f"{text.rstrip()}\n\n{close}\n\n" if close else text
         return text
 
@@ -172,7 +174,7 @@ class ChatTemplate:
         return safe
 
     def _try_out(self) -> tuple[TemplateUse, Format]:
-        detected = next((form for form in FORMATS if form.detects(self.source)), PLAIN)
+        detected = next((form for form in formats() if form.detects(self.source)), PLAIN)
         reason = ""
         for use in ways(self._variables):
             if reason == MISPRINTED and use.calls != "words":
@@ -263,7 +265,7 @@ class ChatTemplate:
         if use.calls == "words":
             shown = all(form.write([call]) in said for call in PROBE_CALLS)
             return (form, len(text)) if shown else "it changes the text of an answer"
-        for form in (detected, *FORMATS):
+        for form in (detected, *formats()):
             if [found.item for found in form.read(said, Tools(PROBE_SCHEMAS))] == [*PROBE_CALLS]:
                 return form, len(text)
         # Calls that were asked for so are read, but not what is printed: numbers in quotes, text without.

@@ -16,4 +16,8 @@ FORMAT = json_format(
     ),
     families="Command-R7B, Command-A, Cohere MoE",
     documented="[Cohere: tool use](https://docs.cohere.com/docs/tool-use-overview)",
+    thoughts=(("<|START_THINKING|>", "<|END_THINKING|>"),),
+    turns=(r"<\|START_TOOL_RESULT\|>",),
+    markup=(r"<\|(?:START|END)_(?:RESPONSE|TEXT)\|>",),
+    ends=("<|END_OF_TURN_TOKEN|>",),
 )

@@ -32,4 +32,7 @@ FORMAT = named_format(
     "vLLM's [deepseek_v3](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=("<｜tool▁sep｜>' + tool['function']['name'] + '\\n' + '```json", "<｜tool▁calls▁begin｜>"),
     marks=("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
+    rank=1,
+    turns=("<｜tool▁outputs?▁begin｜>", "<｜User｜>"),
+    ends=("<｜end▁of▁sentence｜>",),
 )

@@ -7,8 +7,7 @@ import re
 from agents.formats.call_signs import looks_like_a_call, shows_a_call
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.format import Format, Found
-from agents.formats.react import without_no_action
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats, without_no_calls
 
 BESIDE = "this looks like one more tool call and cannot be read as one: write all calls in one form"
 OPENING = re.compile(r"<[^<>/\s]{1,40}>\s{0,9}\Z")
@@ -28,7 +27,7 @@ def read_every_form(text: str, tools: Tools, own: Format) -> list[Found]:
     first = with_strays(own.read(text, tools), text, tools, own)
     if first and all_calls(first):
         return first
-    others = ((form, form.read(text, tools)) for form in FORMATS if form is not own)
+    others = ((form, form.read(text, tools)) for form in formats() if form is not own)
     read = [(form, found) for form, found in others if found]
     marked = [(form, found) for form, found in read if not form.bare]
     # JSON within marks that are not right is no call without marks.
@@ -56,7 +55,7 @@ def with_strays(found: list[Found], text: str, tools: Tools, form: Format) -> li
     strays: list[Found] = []
     place = 0
     for start, end in (*((each.start, each.end) for each in found), (len(text), len(text))):
-        piece = without_no_action(unwrapped(text[place : max(place, start)]), tools)
+        piece = without_no_calls(unwrapped(text[place : max(place, start)]), tools)
         mark = next((mark for mark in form.marks if mark in piece), None)
         if mark is not None:
             stray = Nonsense("stray_mark", f"{mark} stands outside of a call", piece.strip())

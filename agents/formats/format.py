@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from agents.formats.calls import CallText, Item, Nonsense, Tools
 from agents.formats.grammar import Rules
@@ -39,7 +39,8 @@ Functions = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Format:
-    """One syntax in which models write calls.
+    """One syntax in which models write calls. A package registers it under the entry-point group
+    `pathrig.formats`, by its name.
 
     Attributes:
         name: what the log and the documentation call it.
@@ -57,6 +58,15 @@ class Format:
         begins: a pattern of what stands before the tool's name, where it is not only what `write` puts there.
         opens: texts that only a call may begin with, under a grammar of the whole answer; `marks` where none
             are given.
+        rank: formats of lower rank are asked first. One whose marks others have too has a higher one.
+        unasked: whose answer makes calls that is nothing but calls in this syntax, although it was not asked
+            for: that of every model, of a model whose own syntax is unknown, or of none.
+        no_call: replaces by spaces what looks like a call in this syntax and is none, as `Action: None`.
+        thoughts: pairs of marks around the thoughts of its families, besides the usual ones.
+        asides: patterns of whole messages that are thoughts; the group `words` is what they say.
+        turns: patterns of what begins another's turn.
+        markup: patterns of marks around the words of an answer.
+        ends: texts that may stand at the end of an answer.
     """
 
     name: str
@@ -71,6 +81,14 @@ class Format:
     meant: Callable[[str, str], bool] = lambda _before, _after: True
     begins: str = ""
     opens: tuple[str, ...] = ()
+    rank: int = 0
+    unasked: Literal["always", "unknown", "never"] = "unknown"
+    no_call: Callable[[str, Tools], str] | None = None
+    thoughts: tuple[tuple[str, str], ...] = ()
+    asides: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    markup: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
 
     def detects(self, template: str) -> bool:
         """Return whether a chat template tells of this syntax."""

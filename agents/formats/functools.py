@@ -11,4 +11,5 @@ FORMAT = json_format(
     documented="the template in llama.cpp: `fireworks-ai-llama-3-firefunction-v2.jinja`",
     detected_by=("functools[",),
     marks=("functools[",),
+    rank=1,
 )

@@ -41,4 +41,7 @@ FORMAT = Format(
     read=_read,
     write=_write,
     grammar=_rules,
+    rank=2,
+    turns=("<start_of_turn>user",),
+    ends=("<eos>", "<end_of_turn>"),
 )

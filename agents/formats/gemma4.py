@@ -143,7 +143,7 @@ class BraceForm:
         return rules.add("call", call)
 
 
-def _format(name: str, form: BraceForm, families: str, documented: str) -> Format:
+def _format(name: str, form: BraceForm, families: str, documented: str, **facts: Any) -> Format:
     return Format(
         name=name,
         families=families,
@@ -153,6 +153,7 @@ def _format(name: str, form: BraceForm, families: str, documented: str) -> Forma
         read=form.find,
         write=form.text,
         grammar=form.rules,
+        **facts,
     )
 
 
@@ -161,10 +162,12 @@ FORMAT = _format(
     BraceForm("<|tool_call>", "<tool_call|>", '<|"|>'),
     "Gemma 4",
     "vLLM's `gemma4` [parser](https://docs.vllm.ai/en/latest/features/tool_calling/)",
+    thoughts=(("<|channel>thought", "<channel|>"),),
 )
 FUNCTION_GEMMA = _format(
     "function-gemma",
     BraceForm("<start_function_call>", "<end_function_call>", "<escape>"),
     "FunctionGemma",
     "[FunctionGemma: formatting](https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices)",
+    turns=("<start_function_response>",),
 )

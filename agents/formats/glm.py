@@ -25,4 +25,5 @@ FORMAT = parameters_format(
     documented="vLLM's `glm45` and `glm47` [parsers](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=("<arg_key>",),
     marks=("<tool_call>", "</tool_call>", "<arg_key>", "<arg_value>"),
+    turns=(r"<\|(?:user|system|observation)\|>",),
 )

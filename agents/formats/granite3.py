@@ -11,4 +11,6 @@ FORMAT = json_format(
     documented="[Granite 3.3](https://huggingface.co/ibm-granite/granite-3.3-2b-instruct), "
     "vLLM's [granite](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=("<|tool_call|>",),
+    rank=1,
+    markup=("</?response>",),
 )

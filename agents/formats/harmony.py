@@ -46,4 +46,11 @@ FORMAT = Format(
     write=FORM.text,
     grammar=_rules,
     opens=("to=functions.", "<|channel|>commentary to="),
+    asides=(
+        r"(?:<\|start\|>assistant)?<\|channel\|>analysis(?:(?!to=)[^<])*<\|message\|>"
+        r"(?P<words>.*?)(?:<\|end\|>|\Z)",
+    ),
+    turns=(r"<\|start\|>(?:user|system|functions)",),
+    markup=(r"(?:<\|start\|>assistant)?<\|channel\|>\w+\s*<\|message\|>", r"<\|end\|>"),
+    ends=("<|return|>", "<|call|>"),
 )

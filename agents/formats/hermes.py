@@ -10,4 +10,7 @@ FORMAT = json_format(
     families="Hermes 2 and 3, Qwen2.5, Qwen3, QwQ, Granite 4, SmolLM3, Bielik, MiMo, Reka; "
     "templates without a form",
     documented="[Hermes-Function-Calling](https://github.com/NousResearch/Hermes-Function-Calling)",
+    rank=1,
+    turns=(r"<\|im_start\|>\s*(?:user|system|tool)", r"<\|?tool_re(?:sponse|sult)s?\|?>"),
+    ends=("<|im_end|>", "<|endoftext|>"),
 )

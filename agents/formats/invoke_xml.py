@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agents.formats.format import Format
 from agents.formats.parameters_form import ParametersForm, parameters_format
 
@@ -9,7 +11,14 @@ BLOCK = r"(?:function_calls|tool_calls|tool_call)"
 
 
 def _format(
-    name: str, prefix: str, block: str, families: str, documented: str, typed: str = "", gap: str = "\n"
+    name: str,
+    prefix: str,
+    block: str,
+    families: str,
+    documented: str,
+    typed: str = "",
+    gap: str = "\n",
+    **facts: Any,
 ) -> Format:
     tag = f"{block.rpartition(':')[0]}:{BLOCK}" if ":" in block and not prefix else f"{prefix}{BLOCK}"
     return parameters_format(
@@ -31,6 +40,7 @@ def _format(
         documented=documented,
         detected_by=(f"<{block}>",),
         marks=(f"<{block}>", f"<{prefix}invoke name=", f"</{prefix}invoke>"),
+        **facts,
     )
 
 
@@ -40,6 +50,7 @@ MINIMAX = _format(
     "minimax:tool_call",
     "MiniMax M2",
     "vLLM's [minimax_m2](https://docs.vllm.ai/en/latest/features/tool_calling/)",
+    thoughts=(("<mm:think>", "</mm:think>"),),
 )
 DEEPSEEK_DSML = _format(
     "deepseek-dsml",

@@ -24,4 +24,6 @@ FORMAT = parameters_format(
     documented="the template in llama.cpp: `Kimi-K3.jinja`",
     detected_by=("<|open|>",),
     marks=("<|open|>call", "<|open|>argument", "<|open|>tools"),
+    thoughts=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
+    markup=(r"<\|(?:open|close)\|>response<\|sep\|>",),
 )

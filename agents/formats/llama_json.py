@@ -55,4 +55,8 @@ FORMAT = Format(
     write=_write,
     grammar=_rules,
     bare="{",
+    rank=1,
+    turns=(r"<\|start_header_id\|>(?:user|system|ipython|tool)",),
+    markup=(r"<\|python_tag\|>",),
+    ends=("<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|end_of_text|>"),
 )

@@ -10,4 +10,8 @@ FORMAT = json_format(
     families="Mistral 7B v0.3, Nemo, Small 2409, Large 2407, Pixtral",
     documented="[mistral-common: tool calls](https://mistralai.github.io/mistral-common/)",
     detected_by=("[TOOL_CALLS][", "[TOOL_CALLS] [", "'[TOOL_CALLS]"),
+    rank=1,
+    thoughts=(("[THINK]", "[/THINK]"),),
+    turns=(r"\[INST\]", r"\[TOOL_RESULTS\]"),
+    ends=("</s>",),
 )

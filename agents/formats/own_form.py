@@ -6,28 +6,19 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agents.formats import pythonic, react, xlam
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.every_form import all_calls, read_every_form, unwrapped, with_strays
 from agents.formats.format import Format, Found
+from agents.formats.known_marks import known_marks
 from agents.formats.quotes import BLANK, is_quoted
-from agents.formats.registry import FORMATS, PLAIN
-from agents.formats.thoughts import MARKUP
+from agents.formats.registry import PLAIN, formats
 
 IF_MEANT = "so it was not made: write it alone and in your own form if you mean it"
 QUOTED = f"this call stands in a quotation or within a sentence, {IF_MEANT}"
 NOT_ALONE = f"a call without marks counts only as the whole answer, {IF_MEANT}"
 OTHER_FORM = f"this looks like a tool call, but not one in your own form, {IF_MEANT}"
-WITHOUT_MARKS = (xlam.FORMAT, pythonic.FORMAT)
-"""JSON, or a Python list: any model's answer may be such a call and nothing else."""
-ANY_FAMILY = tuple(form for form in FORMATS if form is not react.FORMAT)
 RUN = re.compile(rf"{BLANK}+(?:[\s,;]*{BLANK}+)*")
 """Calls with nothing between them."""
-BETWEEN = re.compile(
-    r"[\s,;]+|```(?:json|python)?|</s>|<eos>|<end_of_turn>|<｜end▁of▁sentence｜>"
-    r"|<\|(?:im_end|eot_id|eom_id|eot|end_of_text|endoftext|end_of_turn|END_OF_TURN_TOKEN|return|call)\|>"
-)
-"""What may stand around calls that are the whole answer."""
 
 
 def read_own_form(text: str, tools: Tools, own: Format | None) -> list[Found]:
@@ -40,7 +31,7 @@ def read_own_form(text: str, tools: Tools, own: Format | None) -> list[Found]:
             one family makes them.
     """
     if own is None:
-        return _alone(text, tools, ANY_FAMILY) or _said(text, tools, PLAIN)
+        return _alone(text, tools, "unknown", "always") or _said(text, tools, PLAIN)
     found = own.read(text, tools)
     if found:
         blanked = _without(found, text)
@@ -48,7 +39,7 @@ def read_own_form(text: str, tools: Tools, own: Format | None) -> list[Found]:
         runs = [run.span() for run in RUN.finditer(blanked)]
         strays = with_strays(found, text, tools, own)
         return [replace(each, item=_judged(each, text, blanked, own, alone, runs)) for each in strays]
-    return _alone(text, tools, WITHOUT_MARKS) or _said(text, tools, own)
+    return _alone(text, tools, "always") or _said(text, tools, own)
 
 
 def _judged(
@@ -66,9 +57,9 @@ def _judged(
     return each.item
 
 
-def _alone(text: str, tools: Tools, forms: Iterable[Format]) -> list[Found]:
-    """Return the calls of the first of these syntaxes in which they are the whole answer."""
-    for form in forms:
+def _alone(text: str, tools: Tools, *unasked: str) -> list[Found]:
+    """Return the calls of the first of the syntaxes that count so in which they are the whole answer."""
+    for form in (form for form in formats() if form.unasked in unasked):
         found = form.read(text, tools)
         if not found or isinstance(found[0].item, Nonsense):
             continue
@@ -102,4 +93,4 @@ def _without(found: Iterable[Found], text: str) -> str:
 
 def _is_whole(rest: str) -> bool:
     """Return whether what stands around calls says nothing."""
-    return not BETWEEN.sub("", MARKUP.sub("", rest.replace(BLANK, "")))
+    return not known_marks().between.sub("", known_marks().markup.sub("", rest.replace(BLANK, "")))

@@ -12,4 +12,5 @@ FORMAT = json_format(
     "vLLM's [phi4_mini_json](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=("<|/tool|>", "<|/tool_call|>"),
     marks=("<|tool_call|>", "<|/tool_call|>", "<|tool_calls|>", "<|/tool_calls|>"),
+    ends=("<|end_of_turn|>",),
 )

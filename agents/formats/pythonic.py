@@ -33,4 +33,6 @@ FORMAT = Format(
     write=python_list,
     grammar=python_list_rule,
     bare="[",
+    rank=1,
+    unasked="always",
 )

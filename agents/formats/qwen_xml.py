@@ -23,4 +23,5 @@ FORMAT = parameters_format(
     documented="vLLM's `qwen3_coder` and `seed_oss` [parsers](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     detected_by=("<function=example_function_name>\n<parameter", "<parameter="),
     marks=("<tool_call>", "<seed:tool_call>", "<function=", "<parameter=", "</function>"),
+    thoughts=(("<seed:think>", "</seed:think>"),),
 )

@@ -1,88 +1,29 @@
-"""All syntaxes of tool calls, in the order in which they are asked."""
+"""All syntaxes of tool calls: those that an installed package registers."""
 
 from __future__ import annotations
 
-from agents.formats import (
-    apertus,
-    command_r,
-    command_r_plus,
-    deepseek,
-    deepseek_v31,
-    functionary31,
-    functionary32,
-    functools,
-    gemma3,
-    gemma4,
-    gigachat,
-    glm,
-    granite3,
-    granite20b,
-    harmony,
-    hermes,
-    internlm2,
-    invoke_xml,
-    kimi,
-    kimi_k3,
-    lfm2,
-    llama_json,
-    longcat,
-    minicpm,
-    mistral,
-    mistral_args,
-    nemotron,
-    olmo3,
-    phi4_mini,
-    pythonic,
-    qwen_xml,
-    react,
-    solar,
-    step3,
-    tool_calls,
-    xlam,
-)
+from functools import cache
 
-FORMATS = (
-    qwen_xml.FORMAT,
-    glm.FORMAT,
-    hermes.FORMAT,
-    mistral_args.FORMAT,
-    mistral.FORMAT,
-    functionary31.FORMAT,
-    functionary32.FORMAT,
-    gemma4.FORMAT,
-    gemma4.FUNCTION_GEMMA,
-    phi4_mini.FORMAT,
-    functools.FORMAT,
-    granite3.FORMAT,
-    granite20b.FORMAT,
-    lfm2.FORMAT,
-    step3.FORMAT,
-    deepseek_v31.FORMAT,
-    deepseek.FORMAT,
-    invoke_xml.DEEPSEEK_DSML,
-    harmony.FORMAT,
-    command_r.FORMAT,
-    command_r_plus.FORMAT,
-    nemotron.FORMAT,
-    internlm2.FORMAT,
-    longcat.FORMAT,
-    olmo3.FORMAT,
-    kimi.FORMAT,
-    kimi_k3.FORMAT,
-    invoke_xml.MINIMAX,
-    invoke_xml.MUSE,
-    minicpm.FORMAT,
-    tool_calls.FORMAT,
-    apertus.FORMAT,
-    gigachat.FORMAT,
-    solar.FORMAT,
-    react.FORMAT,
-    llama_json.FORMAT,
-    xlam.FORMAT,
-    pythonic.FORMAT,
-    # Each of Gemma's templates tells of this one, also where it asks for another.
-    gemma3.FORMAT,
-)
+from agents.formats import hermes
+from agents.formats.calls import Tools
+from agents.formats.format import Format
+from devices.registry import Registry
 
+FORMATS: Registry[Format] = Registry("pathrig.formats", Format)
+"""Every syntax, by name."""
 PLAIN = hermes.FORMAT
 """What a model is asked for whose template knows no form."""
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Return all syntaxes in the order in which they are asked."""
+    return tuple(sorted(FORMATS.values(), key=lambda form: form.rank))
+
+
+def without_no_calls(text: str, tools: Tools) -> str:
+    """Return a text with spaces in place of what looks like a call in some syntax and is none."""
+    for form in formats():
+        if form.no_call is not None:
+            text = form.no_call(text, tools)
+    return text

@@ -19,4 +19,5 @@ FORMAT = named_format(
     documented="the template in llama.cpp: `upstage-Solar-Open-100B.jinja`",
     detected_by=("<|tool_call:begin|>",),
     marks=("<|tool_calls|>", "<|tool_call:begin|>", "<|tool_call:name|>", "<|tool_call:args|>"),
+    markup=(r"<\|content\|>",),
 )

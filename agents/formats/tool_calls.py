@@ -9,4 +9,6 @@ FORMAT = json_format(
     JsonForm("<tool_calls>", "</tool_calls>", listed=True),
     families="Apriel 1.5 and 1.6, MiniMax M1",
     documented="the templates in llama.cpp: `unsloth-Apriel-1.5.jinja`, `MiniMax-M1.jinja`",
+    rank=1,
+    thoughts=(("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),),
 )

@@ -19,4 +19,6 @@ FORMAT = Format(
     write=FORM.text,
     grammar=FORM.rules,
     bare="[",
+    rank=1,
+    unasked="always",
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-
-from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow, LogReader
     from core_eval.log.episode_filter import EpisodeFilter
 
+T = TypeVar("T")
 AgentOption = Annotated[
     list[str] | None,
     typer.Option("--agent", help="Only episodes of this agent, or of a pattern such as 'llama*'."),
@@ -38,7 +40,36 @@ def episode_filter(
     return EpisodeFilter(agent or (), task or (), kind or (), worst)
 
 
+def without_damaged(db: Path, work: Callable[[LogReader], T]) -> T:
+    """Return what the work makes of a log without its damaged episodes, each of which is named in a line.
+
+    Raises:
+        LogError: the log cannot be read, or every episode is damaged.
+    """
+    from core_eval.log import LogError, LogReader
+
+    left_out: set[int] = set()
+    while True:
+        with LogReader(db, left_out) as reader:
+            try:
+                return work(reader)
+            except LogError as error:
+                damaged = error.episode
+                if damaged is None or damaged in left_out or reader.episode_ids() == [damaged]:
+                    raise
+                left_out.add(damaged)
+                print(f"episode {damaged}: {error}; left out", file=sys.stderr)
+
+
 def read_episodes(reader: LogReader, run: int | None = None) -> list[EpisodeRow]:
-    """Return the episodes of a run, or of all; a long log shows its progress."""
-    ids = reader.episode_ids(run)
-    return [reader.episode(one) for one in tracked("reading", ids, len(ids))]
+    """Return the episodes of a run, or of all.
+
+    Raises:
+        LogError: one is damaged; it is named.
+    """
+    from core_eval.log import LogError
+
+    try:
+        return reader.episodes(run)
+    except LogError:
+        return [reader.episode(one) for one in reader.episode_ids(run)]

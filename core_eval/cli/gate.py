@@ -24,7 +24,7 @@ from core_eval.cli.run_options import OUTPUT, option
 if TYPE_CHECKING:
     from core_eval.cli.finish import Outputs
     from core_eval.log import EpisodeRow, RunRow
-    from core_eval.score.gate import Baseline, Change
+    from core_eval.score.gate import Baseline, GateChange
 
 BASELINE = "Baseline"
 
@@ -160,7 +160,7 @@ def _renamed(
     return [replace(row, agent=name) for row in episodes]
 
 
-def _print(found: Sequence[Change], markdown: bool) -> None:
+def _print(found: Sequence[GateChange], markdown: bool) -> None:
     """Print what changed, and how small a difference the tests can tell."""
     from core_eval.report.tables.agents import plain_table
     from core_eval.report.tables.markdown import changes_markdown, figures, heading, power_lines

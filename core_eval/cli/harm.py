@@ -17,6 +17,7 @@ from core_eval.cli.filters import (
     WorstOption,
     episode_filter,
     read_episodes,
+    without_damaged,
 )
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress, tracked
@@ -68,21 +69,23 @@ def harm(
     json: Json = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
-    from core_eval.log import LogReader
     from core_eval.report.tables.harm_summary import harm_json, read_harm
 
     wanted = episode_filter(agent, task, kind, worst)
     if out is not None and not detect:
         raise UsageError("-o: give --detect, too")
     detections = _detect(db, run, episode, wanted, jobs, out) if detect else None
-    with LogReader(db) as reader:
+    thresholds = _thresholds(counted, unknown_between)
+
+    def read(reader: LogReader) -> tuple[list[EpisodeHarm], dict[int, list[StepRow]]]:
         rows = wanted.choose(reader, _chosen(reader, run, episode))
-        thresholds = _thresholds(counted, unknown_between)
         found = [
             replace(one, events=wanted.events(one.events))
             for one in read_harm(reader, tracked("reading harm", rows, len(rows)), thresholds)
         ]
-        steps = {one.row.id: reader.steps(one.row.id) for one in found}
+        return found, {one.row.id: reader.steps(one.row.id) for one in found}
+
+    found, steps = without_damaged(db, read)
     if json:
         print_json(harm_json(found) | ({} if detections is None else {"detections": detections}))
         return
@@ -142,15 +145,18 @@ def _detect(
 ) -> list[dict[str, Any]]:
     """Compute the detection of the selected events, store it, and return it as JSON-ready data."""
     from core_eval.harm.verdict import detected
-    from core_eval.log import LogReader, RunLog
+    from core_eval.log import RunLog
     from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
     from core_eval.score.detection import detect_all
 
     if out is not None:
         check_output(out, "-o")
-    with LogReader(db) as reader:
+
+    def read(reader: LogReader) -> list[int]:
         rows = wanted.choose(reader, _chosen(reader, run, episode))
-        chosen = [row.id for row in rows if reader.harm(row.id)]
+        return [row.id for row in rows if reader.harm(row.id)]
+
+    chosen = without_damaged(db, read)
     with progress("detecting", len(chosen)) as advance:
         found = detect_all(db, chosen, jobs=jobs or os.cpu_count() or 1, on_done=lambda _: advance(1))
         events = list(found)

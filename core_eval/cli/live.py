@@ -5,17 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.log import LEFT_RECORD, EpisodeRow
-from core_eval.log.events import (
-    EpisodeEnded,
-    EpisodePlanned,
-    EpisodeStarted,
-    Event,
-    Remarked,
-    RigReady,
-    RigStatus,
-    Stepped,
-)
+from core_eval.log import LEFT_RECORD, EpisodeRow, RigStatusRow, StepRow
+from core_eval.log.events import EpisodePlanned, Event
 from core_eval.path.calls import CallStatus
 from core_eval.report.tables.agents import cell, status_text, step_line
 from core_eval.report.tables.fitted_table import Hanging
@@ -40,30 +31,36 @@ class LiveLines:
     def __call__(self, event: Event) -> None:
         """Print the event's line, if it has one."""
         match event:
-            case Stepped(k, tool, arguments, outcome, kind) if self._steps:
-                note = "" if outcome.status == CallStatus.OK else outcome.code or ""
-                line = step_line(k, tool, arguments, outcome.status, kind, note)
-                self._console.print(Hanging(line))
-            case RigReady(rig, device, _) if self._rigs:
-                self._console.print(Hanging(Text(f"     rig {rig} ({device})", style="dim")))
-            case Remarked(_, remark):
-                self._console.print(Hanging(Text(f"     {remark}", style="yellow")))
-            case RigStatus("host", state) if self._steps and state == LEFT_RECORD:
+            case StepRow() if self._steps:
+                self._console.print(Hanging(_step(event)))
+            case RigStatusRow(_, "host", "remark", dict(detail)):
+                self._console.print(Hanging(Text(f"     {detail['remark']}", style="yellow")))
+            case RigStatusRow(_, "host", state) if self._steps and state == LEFT_RECORD:
                 self._console.print(Text(f"     {state}", style="yellow"))
-            case EpisodeStarted(episode, task, agent, seed):
-                line = Text(f"episode {episode}  {task.id}  {agent}  seed {seed}", style="bold")
-                self._console.print(Hanging(line.append(self._place, style="not bold dim")))
             case EpisodePlanned(place, total, left):
                 self._place = "" if total == 1 else f"  {place} of {total}{time_left(left)}"
-            case EpisodeEnded(row):
-                self._console.print(_scores(row))
-                if row.error is not None:
-                    self._console.print(Hanging(Text(f"     {row.error}", style="yellow")))
+            case EpisodeRow(status="running", simulated=None):
+                line = Text(
+                    f"episode {event.id}  {event.task}  {event.agent}  seed {event.seed}", style="bold"
+                )
+                self._console.print(Hanging(line.append(self._place, style="not bold dim")))
+            case EpisodeRow(status="running"):
+                if self._rigs:
+                    self._console.print(Hanging(Text(f"     rig {event.rig} ({event.device})", style="dim")))
+            case EpisodeRow():
+                self._console.print(_scores(event))
+                if event.error is not None:
+                    self._console.print(Hanging(Text(f"     {event.error}", style="yellow")))
 
 
 def time_left(seconds: float | None) -> str:
     """Return the time left in words, after a comma; nothing where it is not known or short."""
     return "" if seconds is None or seconds < WORTH_SECONDS else f", about {seconds_text(seconds)} left"
+
+
+def _step(step: StepRow) -> Text:
+    status, note = step.status or "", "" if step.status == CallStatus.OK else step.error_code or ""
+    return step_line(step.k, step.tool, step.arguments or {}, status, step.kind or "", note)
 
 
 def _scores(episode: EpisodeRow) -> Text:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core_eval.cli.output import UsageError
 
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def live_page(
-    live: str | None, scoring: Mapping[str, Any], answer_seconds: float, log: Path, parts: Parts
-) -> Iterator[LiveRun | None]:
+def live_page(live: str | None, answer_seconds: float) -> Iterator[LiveRun | None]:
     """Serve the live page, if `live` gives an address, and print its URL on standard error."""
     if live is None:
         yield None
@@ -37,12 +34,9 @@ def live_page(
         address = Address.parse(live)
     except ValueError as error:
         raise UsageError(f"--live {error}") from None
-    cameras = {rig.name: rig.camera for rig in parts.rigs.values() if rig.camera is not None}
     with ExitStack() as stack:
         try:
-            page = stack.enter_context(
-                live_run(address, scoring, answer_seconds=answer_seconds, log=log, cameras=cameras)
-            )
+            page = stack.enter_context(live_run(address, answer_seconds=answer_seconds))
         except OSError as error:
             raise UsageError(f"--live {live}: {error.strerror or error}") from None
         lines = [f"the live page is {page.url}"]
@@ -51,15 +45,15 @@ def live_page(
         for line in lines:
             print(f"pathrig: {line}", file=sys.stderr, flush=True)
         yield page
-    if page.recorder.trouble is not None:
-        print(f"pathrig: the live page is incomplete: {page.recorder.trouble}", file=sys.stderr)
+    if page.trouble is not None:
+        print(f"pathrig: the live page is incomplete: {page.trouble}", file=sys.stderr)
 
 
 def shown_run(config: RunConfig, parts: Parts, log: RunLog, lines: Emit, page: LiveRun | None) -> Run:
     """Return a run that is shown on the terminal and, where there is one, on the page."""
-    from core_eval.log.events import Observers
     from core_eval.run.plan import Run
 
     if page is None:
         return Run(config, parts, log, lines)
-    return Run(config, parts, log, Observers(lines, page.recorder), page.approver, page.stop_button)
+    page.follow(log.path)
+    return Run(config, parts, log, lines, page.approver, page.stop_button)

@@ -90,7 +90,7 @@ def serve_episode(
     offer = Offer(offered.prompt, offered.device.advice, offered.device.tools)
     out = console(stderr=True)
     with ExitStack() as stack:
-        page = stack.enter_context(live_page(live, config.scoring, answer_timeout, db, parts))
+        page = stack.enter_context(live_page(live, answer_timeout))
         log = stack.enter_context(RunLog(db))
         door.open(stack, lambda: make_server(offer, desk), desk)
         if not desk.wait_for_use(float("inf") if door.listening is None else idle):

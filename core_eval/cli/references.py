@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core_eval.cli.filters import read_episodes
+from core_eval.cli.filters import read_episodes, without_damaged
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogReader, RunRow
 
@@ -55,12 +55,15 @@ def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
     from core_eval.score.summary import latest_attempts
 
     path, number = parted(text, "run")
-    with LogReader(path) as reader:
+
+    def read(reader: LogReader) -> tuple[RunRow, list[EpisodeRow]]:
         runs = reader.runs()
         if not runs:
             raise UsageError(f"{path} has no runs: run some episodes first")
         run = runs[-1] if number is None else _run(reader, number)
         return run, latest_attempts(read_episodes(reader, run.id))
+
+    return without_damaged(path, read)
 
 
 def _run(reader: LogReader, number: int) -> RunRow:
@@ -79,8 +82,9 @@ def episodes_of(text: str) -> list[EpisodeRow]:
         UsageError: it has no episodes.
     """
     path, number = parted(text, "run")
-    with LogReader(path) as reader:
-        episodes = read_episodes(reader, None if number is None else _run(reader, number).id)
+    episodes = without_damaged(
+        path, lambda reader: read_episodes(reader, None if number is None else _run(reader, number).id)
+    )
     if not episodes:
         raise UsageError(f"{text}: no episodes to compare")
     return episodes

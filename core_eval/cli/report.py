@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from core_eval.cli.filters import AgentOption, KindOption, TaskOption, WorstOption, episode_filter
+from core_eval.cli.filters import (
+    AgentOption,
+    KindOption,
+    TaskOption,
+    WorstOption,
+    episode_filter,
+    without_damaged,
+)
 from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
 from core_eval.cli.progress import tracked
 
 if TYPE_CHECKING:
+    from core_eval.log import LogReader
     from core_eval.log.episode_filter import EpisodeFilter
     from core_eval.score.aggregate import Aggregate
 
@@ -82,7 +90,6 @@ def write_report(
         LogError: the log cannot be read.
         UsageError: a file cannot be written.
     """
-    from core_eval.log import LogReader
     from core_eval.report.page.report import html_pages
 
     first = first_page(out)
@@ -91,13 +98,17 @@ def write_report(
         in_one = sys.maxsize
     elif first != out:
         in_one = 0
-    count = 0
-    with LogReader(db) as reader:
+
+    def write(reader: LogReader) -> int:
+        count = 0
         for page in html_pages(reader, aggregate, first.name, in_one, wanted, tracked):
             path = first.parent / page.path
             _make_folder(path.parent, option)
             write_file(path, option, page.text, inputs=[db, *inputs], durable=False)
             count += 1
+        return count
+
+    count = without_damaged(db, write)
     more = "" if count == 1 else f", with {count - 1} pages beside it"
     print(f"pathrig: {first} holds the report of {db}{more}", file=sys.stderr)
 

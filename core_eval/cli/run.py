@@ -117,7 +117,7 @@ def _run(
     several_rigs = len({cell.rig for cell in config.cells}) > 1
     lines = ignore if outputs.json and not is_shown() else LiveLines(out, steps=steps, rigs=several_rigs)
     with (
-        live_page(live, config.scoring, answer_timeout, db, parts) as page,
+        live_page(live, answer_timeout) as page,
         RunLog(db, durable=durable) as log,
     ):
         the_run = shown_run(config, parts, log, lines, page)

@@ -16,6 +16,7 @@ from core_eval.cli.filters import (
     WorstOption,
     episode_filter,
     read_episodes,
+    without_damaged,
 )
 from core_eval.cli.output import (
     AggregateOption,
@@ -32,7 +33,8 @@ MOST, WORST = 40, 10
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from core_eval.log import EpisodeRow, LogReader
+    from core_eval.log import EpisodeRow, LogReader, RunRow
+    from core_eval.report.tables.fitted_table import Table
 
 
 def show(
@@ -70,37 +72,43 @@ def show(
 
     wanted = episode_filter(agent, task, kind, worst)
     out = console()
-    with LogReader(db) as reader:
-        if episode is not None:
+    if episode is not None:
+        with LogReader(db) as reader:
             _show_episode(out, reader, reader.episode(episode), whole=whole, json=json)
-            return
+        return
+
+    def read(reader: LogReader) -> tuple[list[EpisodeRow], list[RunRow], Table | None]:
         episodes = wanted.choose(reader, read_episodes(reader))
         of = {row.run_id for row in episodes}
         runs = [run for run in reader.runs() if wanted == EpisodeFilter() or run.id in of]
-        if markdown:
-            print(summary_markdown(episodes), end="")
-            return
-        if json:
-            print_json_stream(
-                {
-                    "runs": [asdict(run) | {"config": run.shown_config} for run in runs],
-                    "episodes": (episode_json(row) for row in episodes),
-                    "summary": summary_json(episodes, load_aggregate(aggregate)),
-                }
-            )
-            return
-        listed = [*episodes]
-        if len(episodes) > MOST and not every:
-            listed = sorted(episodes, key=worst_first)[:WORST]
-        out.print(runs_table(runs))
-        out.print(episodes_table(listed))
-        if len(listed) < len(episodes):
-            out.print(
-                f"the worst {WORST} of {len(episodes)} episodes; --all lists every one, and tasks and worlds",
-                style="dim",
-            )
-        print_agents(out, episodes, aggregate, brief=len(listed) < len(episodes))
-        _print_scorings(out, reader, episodes)
+        return episodes, runs, None if markdown or json else _scorings(reader, episodes)
+
+    episodes, runs, scorings = without_damaged(db, read)
+    if markdown:
+        print(summary_markdown(episodes), end="")
+        return
+    if json:
+        print_json_stream(
+            {
+                "runs": [asdict(run) | {"config": run.shown_config} for run in runs],
+                "episodes": (episode_json(row) for row in episodes),
+                "summary": summary_json(episodes, load_aggregate(aggregate)),
+            }
+        )
+        return
+    listed = [*episodes]
+    if len(episodes) > MOST and not every:
+        listed = sorted(episodes, key=worst_first)[:WORST]
+    out.print(runs_table(runs))
+    out.print(episodes_table(listed))
+    if len(listed) < len(episodes):
+        out.print(
+            f"the worst {WORST} of {len(episodes)} episodes; --all lists every one, and tasks and worlds",
+            style="dim",
+        )
+    print_agents(out, episodes, aggregate, brief=len(listed) < len(episodes))
+    if scorings is not None:
+        out.print(scorings)
     for line in latest_notes(episodes):
         out.print(line, style="yellow")
     for line in cost_lines(episodes):
@@ -115,17 +123,16 @@ def _show_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
         return
     for line in episode_lines(reader, episode, whole=whole):
         out.print(line)
-    _print_scorings(out, reader, [episode])
+    if (scorings := _scorings(reader, [episode])) is not None:
+        out.print(scorings)
 
 
-def _print_scorings(out: Console, reader: LogReader, episodes: Sequence[EpisodeRow]) -> None:
-    """Print the scorings side by side, where there are several."""
+def _scorings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> Table | None:
+    """Return the scorings side by side, where there are several."""
     from core_eval.report.tables.scorings import logged, scorings_table
 
-    if any(len(row.scorings) > 1 for row in episodes):
-        table = scorings_table(logged(reader, episodes))
-        if table is not None:
-            out.print(table)
+    several = any(len(row.scorings) > 1 for row in episodes)
+    return scorings_table(logged(reader, episodes)) if several else None
 
 
 def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from firmware_bridge.mqtt.address import without_password
 
 if TYPE_CHECKING:
     from configs.tasks_loader import Task
+    from devices.device_type import DeviceType
 
 EACH_WORLD = "sim"
 """The rig that stands for each task's own world."""
@@ -44,8 +45,10 @@ class _Rigs:
 
         self._own_worlds = own_worlds
         self._by_device: dict[str | None, str] = {}
+        self._worlds: list[tuple[DeviceType, str | None, str]] = []
         for rig in rigs:
-            device = device_of(load_rig(rig))
+            config = load_rig(rig)
+            device = device_of(config)
             name = None if device is None else device.name
             if name is None and (own_worlds or len(rigs) > 1):
                 raise UsageError(
@@ -56,10 +59,13 @@ class _Rigs:
                 both = " and ".join(map(without_password, (self._by_device[name], rig)))
                 raise UsageError(f"--rig {both} are both {an(str(name))}: give one rig for each device")
             self._by_device[name] = rig
+            if device is not None:
+                self._worlds.append((device, config.world, rig))
 
     def of(self, task: Task) -> str | None:
         """Return the rig of a task; None if there is none."""
-        rig = self._by_device.get(task.device.name, self._by_device.get(None))
+        fitting = (rig for device, world, rig in self._worlds if task.for_device(device, world) is not None)
+        rig = self._by_device.get(task.device.name) or next(fitting, self._by_device.get(None))
         if rig is None and self._own_worlds and task.world is not None:
             return f"{EACH_WORLD}:{task.world.name}"
         return rig

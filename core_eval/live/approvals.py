@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
 
-from core_eval.report.tables.agents import call_text
-from firmware_bridge.approval import Answer, Question, TerminalApprover
+from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover
 
-Publish = Callable[[str, Mapping[str, Any], str], None]
-"""Publishes an event: its kind, its data and its key."""
 POLL_SECONDS = 0.1
 
 
@@ -23,59 +17,50 @@ class PendingApproval:
         self.number = number
         self.answered = threading.Event()
         self._lock = threading.Lock()
-        self._answer: tuple[Answer, str] | None = None
+        self._reply: Reply | None = None
 
     def resolve(self, answer: Answer, by: str) -> bool:
         """Set the answer; return whether it was the first one."""
         with self._lock:
-            if self._answer is not None:
+            if self._reply is not None:
                 return False
-            self._answer = answer, by
+            self._reply = Reply(answer, by)
         self.answered.set()
         return True
 
     @property
-    def answer(self) -> tuple[Answer, str] | None:
+    def reply(self) -> Reply | None:
         """The answer, and its source."""
         with self._lock:
-            return self._answer
+            return self._reply
 
 
-class ApprovalQueue:
+class ApprovalQueue(Approver):
     """An `Approver` that asks on all channels at once; a timeout counts as a refusal.
 
+    The page shows the question by its row in the log, and answers by the row's number.
+
     Args:
-        publish: publishes an event on the page.
         seconds: time limit of an answer, s.
         terminal: asked too if its input is a terminal.
     """
 
-    def __init__(self, publish: Publish, seconds: float, terminal: TerminalApprover | None = None) -> None:
-        self._publish = publish
-        self._seconds = seconds
+    def __init__(self, seconds: float, terminal: TerminalApprover | None = None) -> None:
+        self.seconds: float = seconds
         self._terminal = terminal if terminal is not None and terminal.interactive else None
-        self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._pending: PendingApproval | None = None
 
-    def ask(self, question: Question) -> Answer:
-        """Ask, and wait; the question is always removed from the page afterwards."""
-        pending = PendingApproval(next(self._numbers))
-        call = call_text(question.tool, question.arguments)
-        said = {"number": pending.number, "call": call, "reason": question.reason}
-        by = "timeout"
-        answer: Answer = "refuse"
+    def ask(self, question: Question) -> Reply:
+        """Ask, and wait."""
+        pending = PendingApproval(question.number)
         with self._lock:
             self._pending = pending
         try:
-            until = {"seconds": self._seconds, "until": time.time() + self._seconds}
-            self._publish("question", {**said, **until}, "question")
-            answer, by = self._wait(pending, question)
+            return self._wait(pending, question)
         finally:
             with self._lock:
                 self._pending = None
-            self._publish("answered", {**said, "answer": answer, "by": by}, "question")
-        return answer
 
     def answer(self, number: int, answer: Answer) -> bool:
         """Accept an answer from the page; return False if that question is not pending."""
@@ -90,11 +75,11 @@ class ApprovalQueue:
         if pending is not None:
             pending.resolve("stop", "the stop button")
 
-    def _wait(self, pending: PendingApproval, question: Question) -> tuple[Answer, str]:
-        deadline = time.monotonic() + self._seconds
+    def _wait(self, pending: PendingApproval, question: Question) -> Reply:
+        deadline = time.monotonic() + self.seconds
         terminal = self._terminal
         if terminal is None:
-            pending.answered.wait(self._seconds)
+            pending.answered.wait(self.seconds)
         else:
             terminal.show(question)
             while not pending.answered.is_set() and (left := deadline - time.monotonic()) > 0:
@@ -102,8 +87,8 @@ class ApprovalQueue:
                 if typed is not None:
                     pending.resolve(typed, "the terminal")
         pending.resolve("refuse", "timeout")
-        assert pending.answer is not None
-        answer, by = pending.answer
-        if terminal is not None and by != "the terminal":
-            terminal.say(f"{answer} ({by})")
-        return answer, by
+        reply = pending.reply
+        assert reply is not None
+        if terminal is not None and reply.by != "the terminal":
+            terminal.say(f"{reply.answer} ({reply.by})")
+        return reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core_eval.live.pictures import expected
-from core_eval.log import EpisodeRow, StepRow
+from core_eval.log import EpisodeRow, QuestionRow, StepRow
 from core_eval.log.rows import SampleRow
 from core_eval.path import OnlineScorer
 from core_eval.report.tables.agents import call_text, cell
@@ -24,6 +24,20 @@ def step_data(step: StepRow) -> dict[str, Any]:
         "message": step.error_message,
         "value": step.result,
         "seconds": step.duration,
+        "action": step.guard_action or "allow",
+        "reason": step.guard_reason or "",
+    }
+
+
+def question_data(question: QuestionRow) -> dict[str, Any]:
+    """Return a question, answered or not."""
+    return {
+        "number": question.id,
+        "call": question.text,
+        "reason": question.reason,
+        "until": question.until,
+        "answer": question.answer,
+        "by": question.by,
     }
 
 

@@ -173,7 +173,7 @@ class HeardRig:
         if call.id in self._steps:
             return
         step = self._added(call.id, call.tool, call.args)
-        self._history.add("call", step_data(step) | {"action": "allow", "reason": ""}, f"step {step.k}")
+        self._history.add("call", step_data(step), f"step {step.k}")
 
     def _take_result(self, result: wire.Result) -> None:
         if self._init is not None and result.id == self._init.id:
@@ -215,22 +215,8 @@ class HeardRig:
                 k=self._calls,
                 tool=tool,
                 arguments=arguments,
-                status=None,
-                kind=None,
-                symbol=None,
-                state_before=None,
-                state_after=None,
                 t_intent=time.time(),
-                t_result=None,
-                result=None,
-                error_code=None,
-                error_message=None,
                 call_id=str(call_id),
-                t_device=None,
-                duration=None,
-                guard_action=None,
-                guard_reason=None,
-                turn=None,
             )
             self._calls += 1
             self._steps[call_id] = step

@@ -1,53 +1,71 @@
-"""Follows a log that another process writes, and shows its latest episode on the live page; only reads."""
+"""Follows a log while runs write it, and shows its latest episode on the live page; only reads."""
 
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from pydantic import ValidationError
-
-from configs.errors import ConfigError
-from configs.rigs_loader import load_rig
-from core_eval.live.episode_events import past_data, sample_data, scores_data, step_data
+from core_eval.live.episode_events import past_data, question_data, sample_data, scores_data, step_data
+from core_eval.live.followed_run import FollowedRun
 from core_eval.live.history import PAST, History
-from core_eval.live.pictures import pictures
-from core_eval.log import EpisodeRow, LogError, LogReader, RunRow, StepRow
+from core_eval.live.pictures import MOST_STEPS, pictures
+from core_eval.log import EpisodeRow, LogError, LogReader, StepRow
+from core_eval.log.calls import logged_calls
+from core_eval.log.rows import SampleRow
 from core_eval.path import Call, OnlineScorer
-from core_eval.run.config import RunConfig
-from core_eval.run.pace import Pace
-from core_eval.text.durations import seconds_text
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.1
+"""Between two questions whether somebody wrote to the log, s."""
+LOOK_SECONDS = 1.0
+"""Most time between two looks, s: the process of a running episode may have died without a word."""
+DRAW_SECONDS = 1.0
+"""Least time between two drawings, s."""
+SAMPLES = 20_000
+"""Samples that are kept for the drawings."""
+CLOSE_SECONDS = 2.0
 
 
 def _ignore(_camera: str) -> None: ...
 
 
 class LogFollower:
-    """Adds what a log says to a history, on a thread while the context lasts.
+    """Adds what a log says to a history, on a thread while the context lasts; each look reads what is new.
+
+    Attributes:
+        trouble: why it shows no more, or not all.
+        shown: the shown episode's id.
 
     Args:
         path: the log.
         history: where the events go.
         on_camera: receives the address of a picture before it is shown.
+        after: only episodes after this id are shown.
     """
 
-    def __init__(self, path: Path, history: History, on_camera: Callable[[str], None] = _ignore) -> None:
+    def __init__(
+        self, path: Path, history: History, on_camera: Callable[[str], None] = _ignore, *, after: int = 0
+    ) -> None:
         self.trouble: str | None = None
-        self._path = path
+        self.path = path
         self._history = history
         self._on_camera = on_camera
         self._leaving = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"watch: {path.name}", daemon=True)
-        self._told: set[int] = set()
-        self._shown: int | None = None
-        self._scorer: OnlineScorer | None = None
-        self._answered = self._asked = self._sampled = -1
-        self._statuses = 0
+        self._thread = threading.Thread(target=self._work, name=f"live page: {path.name}", daemon=True)
+        self._last = after
+        self._open: set[int] = set()
+        self._damaged: set[int] = set()
+        self._run: FollowedRun | None = None
+        self._shown: _Shown | None = None
         self._ended: int | None = None
+
+    @property
+    def shown(self) -> int | None:
+        """The id of the shown episode."""
+        return None if self._shown is None else self._shown.row.id
 
     def __enter__(self) -> LogFollower:
         self._thread.start()
@@ -56,123 +74,159 @@ class LogFollower:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # What is in the log by now is still shown, within a time limit.
         self._leaving.set()
-        self._thread.join()
+        self._thread.join(CLOSE_SECONDS)
 
     def _work(self) -> None:
         try:
-            with LogReader(self._path) as reader:
-                while True:
-                    self._look(reader)
-                    if self._leaving.wait(POLL_SECONDS):
-                        return
+            with LogReader(self.path) as reader:
+                changes, looked, leaving = -1, 0.0, False
+                while not leaving:
+                    leaving = self._leaving.wait(POLL_SECONDS if changes >= 0 else 0.0)
+                    now = time.monotonic()
+                    if leaving or (found := reader.changes()) != changes or now - looked > LOOK_SECONDS:
+                        changes, looked = changes if leaving else found, now
+                        self._look(reader)
+                    if self._shown is not None:
+                        self._shown.draw(at_once=leaving)
         except LogError as error:
-            self.trouble = str(error)
-            self._history.add("notice", {"text": self.trouble}, "notice")
+            self._tell(str(error))
+        except Exception as error:
+            self._tell(f"{type(error).__name__}: {error}")
+
+    def _tell(self, trouble: str) -> None:
+        self.trouble = trouble
+        self._history.add("notice", {"text": trouble}, "notice")
 
     def _look(self, reader: LogReader) -> None:
         """Add what is new since the last look."""
-        numbers = reader.episode_ids()
-        for number in numbers[-PAST:]:
-            if number in self._told:
-                continue
-            row = reader.episode(number)
-            over = row.status != "running" and (row.scores or row.status not in ("completed", "stopped"))
-            # Of episodes that were over before, only the last one is drawn.
-            if number == numbers[-1] or not over or number == self._shown:
-                if number != self._shown:
-                    self._begin(reader, row)
-                self._follow(reader, row)
-            if over:
-                self._told.add(number)
-                self._history.add("past", past_data(row))
-        if numbers and numbers[-1] in self._told:
-            run = reader.run(reader.episode(numbers[-1]).run_id)
+        new = reader.episode_ids(after=self._last)[-PAST:]
+        self._last = new[-1] if new else self._last
+        asked = self._open | set(new)
+        rows = reader.episodes(ids=asked, on_damage=lambda _, why: self._tell(why)) if asked else []
+        over = [row for row in rows if _is_over(row)]
+        self._open = {row.id for row in rows} - {row.id for row in over}
+        self._follow(reader, rows)
+        for row in over:
+            if self._run is not None and row.run_id == self._run.id:
+                self._run.take(row)
+            self._history.add("past", past_data(row))
+        if self._shown is not None and self._shown.row.id not in self._open:
+            run = reader.run(self._shown.row.run_id)
             if run.ended is not None and run.id != self._ended:
                 self._ended = run.id
                 self._history.add("ended", {"run": run.id}, "ended")
 
-    def _begin(self, reader: LogReader, row: EpisodeRow) -> None:
-        self._shown, self._statuses = row.id, 0
-        self._answered = self._asked = self._sampled = -1
-        self._scorer = OnlineScorer(reader.automaton(row), **row.scoring)
-        run = reader.run(row.run_id)
+    def _follow(self, reader: LogReader, rows: list[EpisodeRow]) -> None:
+        """Show the episode that is shown while it runs, then the latest running one, or the latest."""
+        row = next((one for one in rows if one.id == self.shown), None)
+        if row is not None:
+            self._show(reader, row)
+        if row is None or row.status != "running":
+            running = [one for one in rows if one.status == "running"]
+            for newest in (running or rows)[-1:]:
+                if newest.id > (self.shown or 0):
+                    self._show(reader, newest)
+
+    def _show(self, reader: LogReader, row: EpisodeRow) -> None:
+        """Add what is new of an episode; of a damaged one, its fault."""
+        if row.id in self._damaged:
+            return
+        try:
+            if self._shown is None or row.id != self._shown.row.id:
+                self._shown = self._begin(reader, row)
+            self._shown.follow(reader, row)
+        except LogError as error:
+            self._damaged.add(row.id)
+            self._tell(str(error))
+
+    def _begin(self, reader: LogReader, row: EpisodeRow) -> _Shown:
+        if self._run is None or self._run.id != row.run_id:
+            self._run = FollowedRun(reader, row.run_id)
         data = {"id": row.id, "task": row.task, "prompt": row.definition.prompt, "agent": row.agent}
-        self._history.add("episode", {**data, "seed": row.seed, "place": place_of(reader, run, row)})
-        camera = camera_of(run, row)
+        self._history.add("episode", {**data, "seed": row.seed, "place": self._run.place(row)})
+        camera = self._run.camera(row)
         if camera is not None:
             self._on_camera(camera)
-        rig = {"rig": row.rig, "device": row.device, "guard": row.guard, "camera": camera}
-        self._history.add("rig", rig, "rig")
-        self._history.add("scores", scores_data(self._scorer), "scores")
+        return _Shown(reader, row, self._history, camera)
 
-    def _follow(self, reader: LogReader, row: EpisodeRow) -> None:
-        assert self._scorer is not None
-        for status in reader.rig_statuses(row.id)[self._statuses :]:
-            self._statuses += 1
-            self._history.add(
-                "status", {"source": status.source, "state": status.state}, f"status {status.source}"
-            )
-        steps, samples = reader.steps(row.id), reader.samples(row.id)
-        new = [step for step in steps if step.k > self._answered and step.status is not None]
-        for step in new:
+
+class _Shown:
+    """The episode that is shown, and what of it is."""
+
+    def __init__(self, reader: LogReader, row: EpisodeRow, history: History, camera: str | None) -> None:
+        self.row = row
+        self._history = history
+        self._camera = camera
+        self._scorer = OnlineScorer(reader.automaton(row), **row.scoring)
+        self._ready: tuple[str, str] | None = None
+        self._steps: list[StepRow] = []
+        self._samples: deque[SampleRow] = deque(maxlen=SAMPLES)
+        self._answered = self._asked = -1
+        self._sampled = self._status = self._question = 0
+        self._waiting: int | None = None
+        self._drawn, self._changed = 0.0, True
+        history.add("scores", scores_data(self._scorer), "scores")
+
+    def follow(self, reader: LogReader, row: EpisodeRow) -> None:
+        """Add what is new of the episode."""
+        self.row = row
+        if (ready := (row.device, row.guard)) != self._ready:
+            self._ready = ready
+            rig = {"rig": row.rig, "device": row.device, "guard": row.guard, "camera": self._camera}
+            self._history.add("rig", rig, "rig")
+        for status in reader.rig_statuses(row.id, self._status):
+            self._status = status.id or 0
+            said = {"source": status.source, "state": status.state}
+            self._history.add("status", said, f"status {status.source}")
+        self._ask(reader)
+        self._take_steps(reader.steps(row.id, self._answered))
+        if samples := reader.samples(row.id, self._sampled):
+            self._sampled += len(samples)
+            self._samples.extend(samples)
+            self._changed = True
+            for sample in {one.sensor: one for one in samples}.values():
+                self._history.add("sample", sample_data(sample), f"sample {sample.sensor}")
+
+    def draw(self, *, at_once: bool) -> None:
+        """Draw the pictures where something has changed since the last time."""
+        now = time.monotonic()
+        if not self._changed or (now - self._drawn < DRAW_SECONDS and not at_once):
+            return
+        self._drawn, self._changed = now, False
+        if self._answered < MOST_STEPS:
+            drawn = pictures(self.row, self._scorer.automaton, self._steps, self._samples)
+            self._history.add("pictures", drawn, "pictures")
+
+    def _ask(self, reader: LogReader) -> None:
+        for question in reader.questions(self.row.id, self._question):
+            if question.id != self._waiting:
+                self._history.add("question", question_data(question), "question")
+            self._waiting = question.id
+            if question.answer is None and self.row.status == "running":
+                return
+            self._question = question.id or 0
+            self._history.add("answered", question_data(question), "question")
+
+    def _take_steps(self, steps: list[StepRow]) -> None:
+        answered = [step for step in steps if step.status is not None]
+        for step in answered:
             self._answered = step.k
             self._history.add("step", step_data(step), f"step {step.k}")
-            self._scorer.step(_call(step))
-        if new:
+        for call in logged_calls(answered):
+            self._scorer.step(call)
+        if answered:
+            self._steps += answered
+            self._changed = True
             self._history.add("scores", scores_data(self._scorer), "scores")
         for step in steps:
             if step.status is None and step.k > max(self._answered, self._asked):
                 self._asked = step.k
-                data = step_data(step) | {"action": step.guard_action or "allow"}
-                self._history.add("call", data | {"reason": step.guard_reason or ""}, f"step {step.k}")
-        latest = {sample.sensor: sample for sample in samples}
-        if (new or len(samples) != self._sampled) and (drawn := pictures(reader, row)) is not None:
-            self._history.add("pictures", drawn, "pictures")
-            for sample in latest.values():
-                self._history.add("sample", sample_data(sample), f"sample {sample.sensor}")
-        self._sampled = len(samples)
+                kind = self._scorer.peek(Call(step.tool or "", step.arguments or {})).kind
+                self._history.add("call", step_data(step) | {"kind": kind}, f"step {step.k}")
 
 
-def place_of(reader: LogReader, run: RunRow, row: EpisodeRow) -> str:
-    """Return which episode of its run this is, and about how long the run goes on."""
-    config = _config(run)
-    if config is None:
-        return f"episode {row.number + 1}"
-    plan = config.plan()
-    place = f"episode {row.number + 1} of {len(plan)}"
-    if run.ended is not None or row.status != "running":
-        return place
-    pace, begun = Pace(), {row.number}
-    for other in reader.episodes(run.id):
-        begun.add(other.number)
-        if other.number != row.number and other.wall_seconds is not None:
-            pace.add(other.agent, other.wall_seconds)
-    left = [row.agent, *(config.names[cell.agent] for number, cell, _ in plan if number not in begun)]
-    seconds = pace.seconds(left)
-    return place if seconds is None else f"{place}, about {seconds_text(seconds)} left"
-
-
-def camera_of(run: RunRow, row: EpisodeRow) -> str | None:
-    """Return the address of a rig's picture; None where its file names none, or is not here."""
-    config = _config(run)
-    if config is None:
-        return None
-    refs = [cell.rig for number, cell, _ in config.plan() if number == row.number]
-    try:
-        return load_rig(refs[0]).camera if refs else None
-    except ConfigError:
-        return None
-
-
-def _config(run: RunRow) -> RunConfig | None:
-    """Return the configuration of a run; None of one that this version does not know."""
-    try:
-        return RunConfig.from_log(run.config)
-    except ValidationError:
-        return None
-
-
-def _call(step: StepRow) -> Call:
-    assert step.status is not None
-    return Call(step.tool or "", step.arguments or {}, step.status)
+def _is_over(row: EpisodeRow) -> bool:
+    """Return whether nothing more is to be said of an episode: it has ended, and is scored if it can be."""
+    return row.status != "running" and (bool(row.scores) or row.status not in ("completed", "stopped"))

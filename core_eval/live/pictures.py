@@ -5,10 +5,10 @@ The simulator's truth and the harm are left out: they are for the report, after 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core_eval.log import EpisodeRow, LogReader, StepRow
+from core_eval.log import EpisodeRow, StepRow
 from core_eval.log.calls import logged_calls
 from core_eval.log.rows import SampleRow
 from core_eval.path import TaskAutomaton
@@ -23,22 +23,16 @@ MOST_STEPS = 300
 """An episode with more steps is not drawn while it runs: each drawing follows the whole path."""
 
 
-def pictures(reader: LogReader, episode: EpisodeRow) -> dict[str, Any] | None:
-    """Return the pictures as SVG texts and words, JSON-ready; None for a very long episode.
-
-    Raises:
-        LogError: the log cannot be read.
-    """
-    steps = reader.steps(episode.id)
-    if len(steps) > MOST_STEPS:
-        return None
-    answered = [step for step in steps if step.status is not None]
-    samples = reader.samples(episode.id)
-    field = field_of(episode, answered, (), samples)
-    line = episode_time_line(episode, answered, samples, (), ())
-    drawing = narrow_drawing(reader.automaton(episode), logged_calls(answered))
+def pictures(
+    episode: EpisodeRow, automaton: TaskAutomaton, steps: Sequence[StepRow], samples: Iterable[SampleRow]
+) -> dict[str, Any]:
+    """Return the pictures of the answered steps as SVG texts and words, JSON-ready."""
+    samples = sorted(samples, key=lambda sample: sample.t)
+    field = field_of(episode, steps, (), samples)
+    line = episode_time_line(episode, steps, samples, (), ())
+    drawing = narrow_drawing(automaton, logged_calls(steps))
     key = [{"mark": one.mark, "words": one.words, "kind": one.kind} for one in drawing.key]
-    return _drawn(field, answered, line) | {"way": drawing.svg, "key": key}
+    return _drawn(field, steps, line) | {"way": drawing.svg, "key": key}
 
 
 def heard_pictures(

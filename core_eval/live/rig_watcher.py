@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,9 +12,11 @@ from configs.worlds_loader import load_world
 from core_eval.live.episode_events import sample_data
 from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
-from core_eval.log.events import Event, RigStatus, Sampled
+from core_eval.log import RigStatusRow
+from core_eval.log.events import Event
 from core_eval.rig.session import open_rig
 from core_eval.rig.simulator_process import RigError
+from devices.sensors import Sample
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.observer import Heard, MqttObserver
 
@@ -63,9 +66,9 @@ def _heard(config: RigConfig, history: History) -> Iterator[None]:
 def _asked(config: RigConfig, history: History) -> Iterator[None]:
     def show(event: Event) -> None:
         match event:
-            case Sampled(sample):
-                history.add("sample", sample_data(sample), f"sample {sample.sensor}")
-            case RigStatus(source, state):
+            case Sample():
+                history.add("sample", sample_data(event), f"sample {event.sensor}")
+            case RigStatusRow(_, source, state):
                 history.add("status", {"source": source, "state": state}, f"status {source}")
 
     with open_rig(config, only_look=True) as session:
@@ -79,7 +82,7 @@ def _asked(config: RigConfig, history: History) -> Iterator[None]:
         for sample in tuple(session.last_samples.values()):
             history.add("sample", sample_data(sample), f"sample {sample.sensor}")
         if session.client.status is not None:
-            show(RigStatus("device", session.client.status.state))
+            show(RigStatusRow(time.time(), "device", session.client.status.state, None))
         try:
             yield
         finally:

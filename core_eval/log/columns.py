@@ -18,7 +18,9 @@ from core_eval.log.truth_changes import unpacked
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 YEAR_10000 = 253_402_300_800.0
-EPOCH_COLUMNS = frozenset({"created", "started", "ended", "t_intent", "t_result"})
+EPOCH_COLUMNS = frozenset(
+    {"created", "started", "ended", "t_intent", "t_result", "asked", "until", "answered"}
+)
 """UTC epoch seconds, which are shown as dates."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from core_eval.log.known_schema import SchemaError, check_schema
 from core_eval.log.schema import APPLICATION_ID, MIGRATIONS
-from core_eval.log.truth_changes import register
+from core_eval.log.sql_functions import register
 
 BUSY_SECONDS = 10.0
 PAGE_BYTES = 512
@@ -41,7 +41,12 @@ DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class LogError(Exception):
-    """A log that cannot be used; one line that names the file and the remedy."""
+    """A log that cannot be used; one line that names the file and the remedy.
+
+    `episode` is the one that is damaged; None: the whole log is.
+    """
+
+    episode: int | None = None
 
 
 def connect(path: Path, *, create: bool = True, durable: bool = False) -> sqlite3.Connection:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from agents.names import agent_name, agent_names, without_folders
 from core_eval.log.columns import ColumnError, read_change, read_value
@@ -17,7 +16,6 @@ from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.row_map import row_of
 from core_eval.log.rows import (
-    LEFT_RECORD,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -26,6 +24,7 @@ from core_eval.log.rows import (
     MachineCost,
     PairRow,
     PromptRow,
+    QuestionRow,
     RigStatusRow,
     RunRow,
     SampleRow,
@@ -34,16 +33,20 @@ from core_eval.log.rows import (
     TruthRow,
     Turn,
 )
+from core_eval.log.schema import CALLS_MADE, LEFT_RECORD_AT
 from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", int, EpisodeRow)
 
 WORK_STEP = 1_000_000
 MOST_WORK = 500 * WORK_STEP
 """Steps of SQLite's virtual machine until the next row is there, some 10 s: a log may hold anything."""
 EPISODES_SQL = (
-    f"SELECT episode.*, {ENDED_SQL} AS last_word,"
-    " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id AND json_valid(config)) AS streams"
-    " FROM episode WHERE episode.id IN {chosen} ORDER BY id"
+    "SELECT episode.*, (SELECT config ->> 'streams' FROM run WHERE run.id = run_id AND json_valid(config))"
+    " AS streams FROM episode WHERE episode.id IN {chosen} ORDER BY id"
 )
 SCORES_SQL = (
     "SELECT episode_id, metric, value FROM score_latest WHERE episode_id IN {chosen}"
@@ -56,16 +59,10 @@ PAIRS_SQL = (
     " JOIN step AS earlier ON earlier.id = earlier_step_id JOIN step AS later ON later.id = later_step_id"
     " WHERE pair.episode_id IN {chosen} ORDER BY later.k"
 )
-LEFT_RECORD_SQL = (
-    "SELECT rig_status.episode_id, step.k AS k FROM rig_status"
-    " JOIN step ON step.episode_id = rig_status.episode_id"
-    " AND step.call_id = json_extract(detail, '$.call_id')"
-    f" WHERE rig_status.episode_id IN {{chosen}} AND source = 'host' AND state = '{LEFT_RECORD}'"
-)
-# Under these names the JSON stays text: it is compared, not read.
-PATHS_SQL = (
-    "SELECT episode_id, tool, arguments AS given, status, result AS answer, error_code FROM step"
-    " WHERE episode_id IN {chosen} ORDER BY k"
+# What `mark_aborted` will write of an episode whose process died.
+DEAD_SQL = (
+    f"SELECT id AS episode_id, {ENDED_SQL} AS ended, {CALLS_MADE} AS calls_made,"
+    f" {LEFT_RECORD_AT} AS left_record FROM episode WHERE id IN ({{ids}})"
 )
 TRUTH_SQL = (
     "SELECT truth_row.id, call_id, t, whole_id AS truth_whole_id, state, change, bytes, events FROM truth_row"
@@ -73,19 +70,40 @@ TRUTH_SQL = (
 )
 
 
+def _of_an_episode(
+    read: Callable[Concatenate[LogReader, E, P], R],
+) -> Callable[Concatenate[LogReader, E, P], R]:
+    """Let the errors of what reads an episode name it."""
+
+    @wraps(read)
+    def naming(self: LogReader, episode: E, /, *args: P.args, **options: P.kwargs) -> R:
+        try:
+            return read(self, episode, *args, **options)
+        except LogError as error:
+            error.episode = episode if isinstance(episode, int) else episode.id
+            raise
+
+    return naming
+
+
 class LogReader:
     """One log file, open for reading."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, left_out: Collection[int] = ()) -> None:
         """Open an existing log. No row is written: it may lie on a full disk or in a read-only folder.
+
+        Args:
+            path: the log.
+            left_out: episodes that are not there for `episodes` and `episode_ids`, as they are damaged.
 
         Raises:
             LogError: see `connect_to_read`.
         """
         self.path = path
+        self._left_out = frozenset(left_out)
         self._scratch = ExitStack()
         self._agents: dict[str, str] = {}
-        self._definitions: dict[int, tuple[str, Definition]] = {}
+        self._definitions: dict[int, Definition] = {}
         self._automata: dict[str, TaskAutomaton] = {}
         self.connection = connect_to_read(path, self._scratch)
         self._work = 0
@@ -104,6 +122,7 @@ class LogReader:
         self._work += WORK_STEP
         return self._work > MOST_WORK
 
+    @_of_an_episode
     def automaton(self, episode: EpisodeRow) -> TaskAutomaton:
         """Return the automaton of an episode's task.
 
@@ -146,13 +165,23 @@ class LogReader:
         )
         return [row_of(RunRow, row) for row in self._rows("run", sql)]
 
+    def changes(self) -> int:
+        """Return a number that changes whenever another connection has written to the log."""
+        (number,) = self.connection.execute("PRAGMA data_version").fetchone()
+        return int(number)
+
     def episodes(
-        self, run_id: int | None = None, on_damage: Callable[[int, str], None] | None = None
+        self,
+        run_id: int | None = None,
+        on_damage: Callable[[int, str], None] | None = None,
+        *,
+        ids: Collection[int] | None = None,
     ) -> list[EpisodeRow]:
         """Return the episodes of a run, or of all runs, in the order in which they began.
 
         Args:
             run_id: of the run; None: all runs.
+            ids: only these; None: all.
             on_damage: called with an episode that cannot be read, which is left out, and why; None: that is
                 raised.
 
@@ -160,23 +189,29 @@ class LogReader:
             LogError: the log cannot be read.
         """
         try:
-            return self._episodes("? IS NULL OR run_id = ?", run_id, run_id)
+            only = "" if ids is None else f" AND id IN ({', '.join(map(str, ids))})"
+            but = f" AND id NOT IN ({', '.join(map(str, self._left_out))})" if self._left_out else ""
+            return self._episodes(f"(? IS NULL OR run_id = ?){only}{but}", run_id, run_id)
         except LogError:
             if on_damage is None:
                 raise
         rows = []
         for episode_id in self.episode_ids(run_id):
+            if ids is not None and episode_id not in ids:
+                continue
             try:
                 rows.append(self.episode(episode_id))
             except LogError as error:
                 on_damage(episode_id, str(error))
         return rows
 
-    def episode_ids(self, run_id: int | None = None) -> list[int]:
+    def episode_ids(self, run_id: int | None = None, after: int = 0) -> list[int]:
         """Return the ids of the episodes of a run, or of all runs, in the order in which they began."""
-        sql = "SELECT id FROM episode WHERE ? IS NULL OR run_id = ? ORDER BY id"
-        return [row["id"] for row in self._rows("episode", sql, run_id, run_id)]
+        sql = "SELECT id FROM episode WHERE id > ? AND (? IS NULL OR run_id = ?) ORDER BY id"
+        found = (row["id"] for row in self._rows("episode", sql, after, run_id, run_id))
+        return [one for one in found if one not in self._left_out]
 
+    @_of_an_episode
     def episode(self, episode_id: int) -> EpisodeRow:
         """Return one episode with its task's definition and its scores.
 
@@ -205,13 +240,10 @@ class LogReader:
         scores = of_each("score", SCORES_SQL)
         scorings = of_each("scoring", SCORINGS_SQL)
         failures, pairs = of_each("failure", FAILURES_SQL), of_each("compensating_pair", PAIRS_SQL)
-        left = of_each("step", LEFT_RECORD_SQL)
-        steps = of_each("step", PATHS_SQL)
+        self._mark_dead([row for row in rows if row["status"] == "running"])
         return [
             self._episode(
                 row,
-                calls_made=sum(step["tool"] is not None for step in steps.get(row["id"], ())),
-                fingerprint=self._fingerprint(row, steps.get(row["id"], ())),
                 scores={sys.intern(one["metric"]): one["value"] for one in scores.get(row["id"], ())},
                 scorings=tuple(row_of(ScoringRow, one) for one in scorings.get(row["id"], ())),
                 failures=tuple(row_of(FailureRow, one) for one in failures.get(row["id"], ())),
@@ -219,23 +251,30 @@ class LogReader:
                     PairRow(one["earlier"], one["later"], tuple(one["restored"]), one["stranded"])
                     for one in pairs.get(row["id"], ())
                 ),
-                left_record=next((one["k"] for one in left.get(row["id"], ())), None),
             )
             for row in rows
         ]
 
+    def _mark_dead(self, running: list[dict[str, Any]]) -> None:
+        """Change the rows of running episodes whose process died, as `mark_aborted` will in the log."""
+        dead = {
+            row["id"]: row
+            for row in running
+            if not ProcessIdentity(row["pid"], row["process_start"], row["boot_id"]).alive()
+        }
+        if dead:
+            sql = DEAD_SQL.format(ids=", ".join(map(str, dead)))
+            for end in self._rows("episode", sql):
+                dead[end["episode_id"]] |= end | {"status": "aborted", "error": ABORTED}
+
     def _episode(self, row: dict[str, Any], **others: Any) -> EpisodeRow:
-        process = ProcessIdentity(row["pid"], row["process_start"], row["boot_id"])
-        if row["status"] == "running" and not process.alive():
-            # As `mark_aborted` will set it when the log is opened for writing again.
-            row |= {"status": "aborted", "error": ABORTED, "ended": row["last_word"]}
         return row_of(
             EpisodeRow,
             row,
             agent=self._agent(row["agent"]),
             rig=without_folders(row["rig"]),
             streams=row["streams"] or 1,
-            definition=self._definitions[row["definition_id"]][1],
+            definition=self._definitions[row["definition_id"]],
             **others,
         )
 
@@ -250,14 +289,15 @@ class LogReader:
         return self._agents[logged]
 
     def _read_definitions(self, ids: Collection[int]) -> None:
-        """Read definitions with their digests; many episodes share one, which is read once."""
+        """Read definitions; many episodes share one, which is read once."""
         new = set(ids) - self._definitions.keys()
         sql = f"SELECT * FROM definition WHERE id IN ({', '.join(map(str, new))})"
         for row in self._rows("definition", sql) if new else ():
-            self._definitions[row["id"]] = row["sha256"], row_of(Definition, row)
+            self._definitions[row["id"]] = row_of(Definition, row)
         for missing in new - self._definitions.keys():
             raise LogError(f"{self.path}: cannot be read as a log: there is no definition {missing}")
 
+    @_of_an_episode
     def scores(self, episode_id: int, scoring: int | None = None) -> Mapping[str, float | None]:
         """Return metric to value, of one scoring, or of each metric's latest."""
         source = "score_latest" if scoring is None else "score"
@@ -268,6 +308,7 @@ class LogReader:
         rows = self._rows("score", sql, episode_id, scoring, scoring)
         return {sys.intern(row["metric"]): row["value"] for row in rows}
 
+    @_of_an_episode
     def steps(self, episode_id: int, after: int = -1) -> list[StepRow]:
         """Return the steps in order, each with the agent's turn; those after step `after` only."""
         turns = self.turns(episode_id, after)
@@ -275,11 +316,13 @@ class LogReader:
         rows = self._rows("step", sql, episode_id, after)
         return [row_of(StepRow, row, turn=turns.get(row["k"])) for row in rows]
 
+    @_of_an_episode
     def turns(self, episode_id: int, after: int = -1) -> dict[int, Turn]:
         """Return turns by step number; a last turn without a call has the number after the last step's."""
         sql = "SELECT * FROM turn WHERE episode_id = ? AND k > ? ORDER BY k"
         return {row["k"]: row_of(Turn, row) for row in self._rows("turn", sql, episode_id, after)}
 
+    @_of_an_episode
     def remarks(self, episode_id: int) -> list[tuple[int, str]]:
         """Return what was noticed about the model's answers, each with its step's number, in order."""
         sql = (
@@ -288,22 +331,28 @@ class LogReader:
         )
         return [(row["k"], row["remark"]) for row in self._rows("rig_status", sql, episode_id)]
 
+    @_of_an_episode
     def rig_statuses(self, episode_id: int, after: int = 0) -> list[RigStatusRow]:
-        """Return what was said of the rig, in the order in which it came, without the first `after`.
+        """Return what was said of the rig, in the order in which it came; after the row `after` only.
 
         Remarks are none of it.
         """
-        sql = (
-            "SELECT id, t, source, state, detail FROM rig_status"
-            " WHERE episode_id = ? AND state != 'remark' ORDER BY id LIMIT -1 OFFSET ?"
-        )
+        sql = "SELECT * FROM rig_status WHERE episode_id = ? AND id > ? AND state != 'remark' ORDER BY id"
         return [row_of(RigStatusRow, row) for row in self._rows("rig_status", sql, episode_id, after)]
 
+    @_of_an_episode
+    def questions(self, episode_id: int, after: int = 0) -> list[QuestionRow]:
+        """Return what a person was asked, in order; after the row `after` only."""
+        sql = "SELECT * FROM question WHERE episode_id = ? AND id > ? ORDER BY id"
+        return [row_of(QuestionRow, row) for row in self._rows("question", sql, episode_id, after)]
+
+    @_of_an_episode
     def samples(self, episode_id: int, after: int = 0) -> list[SampleRow]:
         """Return the coarse telemetry, in order of device time, without the first `after` that came."""
         sql = "SELECT * FROM sample WHERE episode_id = ? AND n >= ? ORDER BY t, n"
         return [row_of(SampleRow, row) for row in self._rows("sample", sql, episode_id, after)]
 
+    @_of_an_episode
     def truth(self, episode_id: int) -> list[TruthRow]:
         """Return the simulator's snapshots, in the order in which they came."""
         rows: list[TruthRow] = []
@@ -321,6 +370,7 @@ class LogReader:
             rows.append(TruthRow(row["call_id"], row["t"], state, events))
         return rows
 
+    @_of_an_episode
     def harm(self, episode_id: int) -> list[HarmRow]:
         """Return the harm events, in order of device time, with the steps that caused them."""
         rows = self._rows(
@@ -331,6 +381,7 @@ class LogReader:
         )
         return [row_of(HarmRow, row, k=row["k"]) for row in rows]
 
+    @_of_an_episode
     def deviations(self, episode_id: int) -> list[DeviationRow]:
         """Return the executed calls off the path, by step."""
         rows = self._rows(
@@ -342,11 +393,13 @@ class LogReader:
         )
         return [row_of(DeviationRow, row, k=row["k"]) for row in rows]
 
+    @_of_an_episode
     def machine_cost(self, episode_id: int) -> MachineCost:
         """Return the episode's resource usage; all None if it was not measured."""
         rows = self._rows("machine_cost", "SELECT * FROM machine_cost WHERE episode_id = ?", episode_id)
         return next((row_of(MachineCost, row) for row in rows), MachineCost())
 
+    @_of_an_episode
     def prompt(self, episode_id: int) -> PromptRow | None:
         """Return what the episode's model was given before its first answer; None where it was not logged."""
         sql = (
@@ -354,17 +407,6 @@ class LogReader:
             " WHERE episode.id = ?"
         )
         return next((row_of(PromptRow, row) for row in self._rows("prompt", sql, episode_id)), None)
-
-    def _fingerprint(self, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str | None:
-        if not row["simulated"]:
-            return None
-        digest = self._definitions[row["definition_id"]][0]
-        whole = [
-            *(row["task"], digest, *(row[key] for key in ("init", "world", "device"))),
-            *(row[key] for key in ("agent", "scaffold", "agent_info")),
-            *([step[key] for key in ("tool", "given", "status", "answer", "error_code")] for step in steps),
-        ]
-        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _rows(self, table: str, sql: str, *values: Any, **others: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table with parsed JSON; `others` names the table of a foreign column."""

@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
 from core_eval.log.row_map import NO_COLUMN
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.calls import CallClass, CallStatus, StepKind
+from core_eval.path.endings import Answer, DeclineReason
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
 from devices.harm import Trend
@@ -64,6 +65,7 @@ class Definition:
         answer: `decline` or `nothing` if the task is solved without a call; else None.
         cautions: what must hold before or after risky calls, JSON-ready; None where there are none.
         world_version: the version of the world that `world_state` is of; None where it was not kept.
+        decline: why the task is to be declined; None where that is not told, or it asks for something else.
     """
 
     prompt: str
@@ -71,9 +73,10 @@ class Definition:
     goal: Any
     tools: Any
     world_state: Any
-    answer: str | None = None
+    answer: Answer | None = None
     cautions: Any = None
     world_version: int | None = None
+    decline: DeclineReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,30 +292,34 @@ class RunRow:
         return config
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """A step with its turn; `t_device` and `duration` are device time, s."""
+    """A step with its turn, before or after its result; `t_device` and `duration` are device time, s.
+
+    Logs of before have no class.
+    """
 
     id: int
     k: int
     tool: str | None
     arguments: Mapping[str, Any] | None
-    status: CallStatus | None
-    kind: StepKind | None
-    symbol: str | None
-    state_before: str | None
-    state_after: str | None
+    status: CallStatus | None = None
+    kind: StepKind | None = None
+    symbol: str | None = None
+    state_before: str | None = None
+    state_after: str | None = None
     t_intent: float
-    t_result: float | None
-    result: Any
-    error_code: str | None
-    error_message: str | None
-    call_id: str | None
-    t_device: float | None
-    duration: float | None
-    guard_action: str | None
-    guard_reason: str | None
-    turn: Turn | None = field(metadata=NO_COLUMN)
+    t_result: float | None = None
+    result: Any = None
+    error_code: str | None = None
+    error_message: str | None = None
+    call_id: str | None = None
+    t_device: float | None = None
+    duration: float | None = None
+    guard_action: str | None = None
+    guard_reason: str | None = None
+    turn: Turn | None = field(default=None, metadata=NO_COLUMN)
+    class_: CallClass | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,12 +343,37 @@ class TruthRow:
 
 @dataclass(frozen=True, slots=True)
 class RigStatusRow:
-    """What `device`, `link` or `host` said of the rig at time `t`, UTC epoch, s."""
+    """What `device`, `link` or `host` said of the rig at time `t`; `id` is None until it is in the log."""
 
     t: float
     source: str
     state: str
     detail: Mapping[str, Any] | None
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A call that a person must approve, refuse or answer with a stop.
+
+    Attributes:
+        id: None until it is in the log.
+        asked, answered: times; `answered`, `answer` and `by` are None while it waits.
+        until: when it is refused without an answer; None: it waits.
+        text, reason: the call, and why a person must say.
+        step_id: of the call; None until it is answered.
+        by: who answered, or `timeout`.
+    """
+
+    id: int | None
+    asked: float
+    until: float | None
+    text: str
+    reason: str
+    step_id: int | None = None
+    answered: float | None = None
+    answer: str | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,12 +385,13 @@ class EpisodeRow:
         stop: the result of stopping its rig at its end: `confirmed`, `sent` or `not sent`; None before that.
         scores: metric to value, each of the latest scoring that has the metric.
         scorings: all, oldest first.
-        calls_made: the steps with a readable call, whatever its result; None: not known.
+        calls_made: the steps with a readable call, whatever its result; None: it runs.
         fingerprint: equal for identical episodes: same task, agent and its options, initial state, and
             sequence of tool, arguments, status and result. None where no two are identical, as on a physical
             rig, whose initial state is not set.
         left_record: the number of the first step that the twin of a snapshot answered; None without one.
         streams: the version of the run's random streams.
+        said: the answer with which its agent was done, or why it declined; None where it did not say.
     """
 
     id: int
@@ -386,13 +419,14 @@ class EpisodeRow:
     twin: Mapping[str, Any] | None = None
     seconds: float | None = None
     stop: str | None = None
+    said: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
     scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
     failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
     pairs: tuple[PairRow, ...] = field(default=(), metadata=NO_COLUMN)
-    calls_made: int | None = field(default=None, metadata=NO_COLUMN)
-    fingerprint: str | None = field(default=None, metadata=NO_COLUMN)
-    left_record: int | None = field(default=None, metadata=NO_COLUMN)
+    calls_made: int | None = None
+    fingerprint: str | None = None
+    left_record: int | None = None
     streams: int = field(default=1, metadata=NO_COLUMN)
 
     @property

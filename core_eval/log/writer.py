@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -19,6 +20,7 @@ from core_eval.log.row_map import columns
 from core_eval.log.rows import (
     Definition,
     DeviationRow,
+    EpisodeRow,
     EpisodeStart,
     EpisodeStatus,
     FailureRow,
@@ -27,10 +29,13 @@ from core_eval.log.rows import (
     MachineCost,
     PairRow,
     PromptRow,
+    QuestionRow,
     RigStatusRow,
+    StepRow,
     Turn,
     Verdict,
 )
+from core_eval.log.schema import OF_ITS_STEPS
 from core_eval.log.score_rows import add_scoring
 from devices.device import Truth
 from devices.outcome import Outcome
@@ -81,6 +86,7 @@ class RunLog:
     def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:
         """Add an episode, `running` until `EpisodeLog.end`."""
         me = ProcessIdentity.of(os.getpid())
+        started = time.time()
         with self.lock, transaction(self.connection):
             definition = self._definition(start.definition)
             episode = insert(
@@ -88,14 +94,25 @@ class RunLog:
                 "episode",
                 run_id=run_id,
                 status="running",
-                started=time.time(),
+                started=started,
                 definition_id=definition,
                 pid=me.pid,
                 process_start=me.start,
                 boot_id=me.boot_id,
                 **columns(start),
             )
-        return EpisodeLog(self, episode, definition)
+        row = EpisodeRow(
+            id=episode,
+            run_id=run_id,
+            status="running",
+            started=started,
+            ended=None,
+            stop_reason=None,
+            error=None,
+            simulated=None,
+            **{one.name: getattr(start, one.name) for one in fields(start)},
+        )
+        return EpisodeLog(self, row, definition)
 
     def write_scores(
         self,
@@ -108,6 +125,7 @@ class RunLog:
         *,
         judged: bool = True,
         note: str | None = None,
+        reading: int = 1,
     ) -> None:
         """Add a scoring of an episode; earlier ones stay. See `add_scoring`."""
         with self.lock, transaction(self.connection):
@@ -121,6 +139,7 @@ class RunLog:
                 deviations,
                 judged=judged,
                 note=note,
+                reading=reading,
             )
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
@@ -143,7 +162,7 @@ class RunLog:
     def _definition(self, definition: Definition) -> int:
         row = columns(definition)
         # Left out where there is none, so that definitions of older versions keep their digest.
-        later = ("answer", "cautions", "world_version")
+        later = ("answer", "cautions", "world_version", "decline")
         given = {name: value for name, value in row.items() if value is not None or name not in later}
         return self.once("definition", given)
 
@@ -161,18 +180,39 @@ class EpisodeLog:
     sooner one.
     """
 
-    def __init__(self, log: RunLog, episode: int, definition: int) -> None:
-        self.id = episode
+    def __init__(self, log: RunLog, row: EpisodeRow, definition: int) -> None:
+        self.row = row
+        self.id = row.id
         self._log = log
-        self._pending = PendingRows(log.connection, episode, definition)
+        self._pending = PendingRows(log.connection, row.id, definition)
+        self._question: int | None = None
         self._begun = time.monotonic()
 
-    def intent(self, intent: Intent, turn: Turn) -> int:
-        """Log a step before its call is sent, with the agent's turn that led to it; return the step's id."""
+    def intent(self, intent: Intent, turn: Turn) -> StepRow:
+        """Log a step before its call is sent, with the agent's turn that led to it."""
+        now = time.time()
         with self._log.lock, self._pending.transaction():
             self.turn(intent.k, turn)
-            of = {"episode_id": self.id, "t_intent": time.time()}
-            return insert(self._log.connection, "step", **of, **columns(intent))
+            step = insert(self._log.connection, "step", episode_id=self.id, t_intent=now, **columns(intent))
+            if self._question is not None:
+                update(self._log.connection, "question", self._question, step_id=step)
+                self._question = None
+        given = {one.name: getattr(intent, one.name) for one in fields(intent)}
+        return StepRow(id=step, t_intent=now, turn=turn, **given)
+
+    def ask(self, text: str, reason: str, seconds: float | None = None) -> int:
+        """Log a question that waits for a person, for so long at most; return its id."""
+        now = time.time()
+        row = QuestionRow(None, now, None if seconds is None else now + seconds, text, reason)
+        with self._log.lock, self._pending.transaction():
+            self._question = insert(self._log.connection, "question", episode_id=self.id, **columns(row))
+        return self._question
+
+    def answer(self, question: int, answer: str, by: str) -> None:
+        """Log the answer to a question, and who gave it."""
+        with self._log.lock:
+            told = {"answered": time.time(), "answer": answer, "by": by}
+            update(self._log.connection, "question", question, **told)
 
     def turn(self, k: int, turn: Turn) -> None:
         """Log the agent's turn: with `intent` for a step, alone for a last turn without a call."""
@@ -185,22 +225,22 @@ class EpisodeLog:
             number = self._log.once("prompt", columns(prompt))
             update(self._log.connection, "episode", self.id, prompt_id=number)
 
-    def result(self, step_id: int, outcome: Outcome, verdict: Verdict) -> None:
-        """Log how the step ended, and the automaton's verdict."""
+    def result(self, step: StepRow, outcome: Outcome, verdict: Verdict) -> StepRow:
+        """Log how the step ended, and the automaton's verdict; return its row."""
+        row = replace(
+            step,
+            status=outcome.status,
+            t_result=time.time(),
+            result=outcome.value,
+            error_code=outcome.code,
+            error_message=outcome.message,
+            t_device=outcome.t,
+            duration=outcome.duration,
+            **{one.name: getattr(verdict, one.name) for one in fields(verdict)},
+        )
         with self._log.lock, self._pending.transaction():
-            update(
-                self._log.connection,
-                "step",
-                step_id,
-                status=str(outcome.status),
-                t_result=time.time(),
-                result=None if outcome.value is None else to_json(outcome.value),
-                error_code=outcome.code,
-                error_message=None if outcome.message is None else plain_text(outcome.message),
-                t_device=outcome.t,
-                duration=outcome.duration,
-                **columns(verdict),
-            )
+            update(self._log.connection, "step", step.id, **columns(row))
+        return row
 
     def sample(self, sample: Sample) -> None:
         """Log a coarse reading; written with the next result, or within half a second of more readings."""
@@ -234,6 +274,7 @@ class EpisodeLog:
         row = {"device": device, "simulated": int(simulated), "guard": guard}
         with self._log.lock:
             update(self._log.connection, "episode", self.id, **row)
+        self.row = replace(self.row, device=device, simulated=simulated, guard=guard)
 
     def machine_cost(self, cost: MachineCost) -> None:
         """Log the resource usage of the episode on the agent's machine."""
@@ -246,8 +287,9 @@ class EpisodeLog:
         stop_reason: str | None = None,
         error: str | None = None,
         stop: StopOutcome | None = None,
+        said: str | None = None,
     ) -> None:
-        """Log the end of the episode and its rig's `stop`; pending rows are written."""
+        """Log the end of the episode, what its agent said, and its rig's `stop`; pending rows are written."""
         with self._log.lock, self._pending.transaction():
             update(
                 self._log.connection,
@@ -259,4 +301,6 @@ class EpisodeLog:
                 stop_reason=stop_reason,
                 error=None if error is None else plain_text(error),
                 stop=None if stop is None else str(stop),
+                said=plain_text(said) if said else None,
             )
+            self._log.connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (self.id,))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
 from core_eval.path.patterns import Anything, Exact, Excluded, Pattern
+from core_eval.path.substitution import substituted
 from core_eval.path.symbols import Symbol
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
@@ -46,11 +47,14 @@ class CoreFile:
         return tuple(fault for faults in self.malformed.values() for fault in faults)
 
 
-def parse_core_json(text: str, file: str, rename: Callable[[Symbol], Symbol] | None = None) -> CoreFile:
+Translate = Callable[[Symbol], Sequence[Symbol]]
+"""Gives the symbols that stand for one, in a row; raises ValueError with a sentence where there are none."""
+
+
+def parse_core_json(text: str, file: str, translate: Translate | None = None) -> CoreFile:
     """Read CORE tasks; a malformed record is a fault and the others still load.
 
-    `file` begins every fault; `rename` changes the tool and arguments of each symbol. Raises AutomatonError
-    when the text is no JSON array.
+    `file` begins every fault. Raises AutomatonError when the text is no JSON array.
     """
     try:
         records = parse_json(text)
@@ -68,13 +72,13 @@ def parse_core_json(text: str, file: str, rename: Callable[[Symbol], Symbol] | N
             malformed[f"record {place}"] = (fault,)
             continue
         try:
-            tasks[name] = _task(record, file, place, rename)
+            tasks[name] = _task(record, file, place, translate)
         except AutomatonError as error:
             malformed[f"record {place}" if name in malformed else name] = error.faults
     return CoreFile(tuple(tasks.values()), malformed)
 
 
-def _task(record: Any, file: str, place: int, rename: Callable[[Symbol], Symbol] | None) -> CoreTask:
+def _task(record: Any, file: str, place: int, translate: Translate | None) -> CoreTask:
     if not isinstance(record, Mapping):
         raise AutomatonError([f"{file}: record {place}: must be an object, not {_json_type(record)}"])
     ident = record.get("prompt_id")
@@ -89,9 +93,9 @@ def _task(record: Any, file: str, place: int, rename: Callable[[Symbol], Symbol]
         if value is not None and not isinstance(value, str):
             reader.fault(f"{key!r} must be a string, not {_json_type(value)}")
     symbols = reader.alphabet(record.get("alphabet"))
-    if rename is not None:
-        symbols = [rename(symbol) for symbol in symbols]
     reader.nodes(record.get("nodes"), {symbol.name for symbol in symbols})
+    if translate is not None and not reader.faults:
+        symbols = reader.translated(symbols, translate)
     if reader.faults:
         raise AutomatonError([f"{where}: {fault}" for fault in reader.faults])
     automaton = TaskAutomaton(
@@ -118,6 +122,19 @@ class _Reader:
 
     def fault(self, text: str) -> None:
         self.faults.append(text)
+
+    def translated(self, symbols: Sequence[Symbol], translate: Translate) -> list[Symbol]:
+        into: dict[str, Sequence[Symbol]] = {}
+        for symbol in symbols:
+            try:
+                into[symbol.name] = translate(symbol)
+            except ValueError as error:
+                self.fault(f"symbol {symbol.name!r}: {error}")
+        if self.faults:
+            return []
+        made = substituted(self.states[0], self.accepting, self.delta, into)
+        self.states, self.accepting, self.delta = [*made.states], [*made.accepting], dict(made.delta)
+        return [*made.symbols]
 
     def unknown_keys(self, given: Mapping[str, Any], known: frozenset[str], where: str) -> None:
         for key in given:

@@ -7,12 +7,12 @@ from typing import Any
 
 from configs.device_types import load_device
 from configs.drivers_loader import load_driver
-from configs.rig_config import RigConfig
 from devices.drivers.settings import resolve
 from firmware_bridge.link import Link
+from firmware_bridge.links import LinkType, RigAddress
 
 
-def driver_spec(config: RigConfig) -> dict[str, Any]:
+def driver_spec(config: RigAddress) -> dict[str, Any]:
     """Return the arguments of `open_driver` for a rig with a driver, JSON values."""
     return {
         "driver": config.driver,
@@ -41,3 +41,13 @@ def open_driver(
     from firmware_bridge.drivers.driver_link import open_driver_link
 
     return open_driver_link(*parameters)
+
+
+def _open(rig: RigAddress) -> Link:
+    from firmware_bridge.rig_process.link import Opener, RigProcessLink
+
+    return RigProcessLink(Opener("core_eval.rig.driver_process:open_driver", driver_spec(rig)))
+
+
+DRIVEN = LinkType("driver", "the URL of the driver's machine", _open)
+"""The link to hardware behind a driver, whatever its URL: the rig process owns port and driver."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from configs.drivers_loader import load_driver
 from configs.rig_config import RigConfig
 from configs.tasks_loader import Task
 from configs.worlds_loader import World, load_world, merged_state
+from core_eval.rig.links import is_driven
 from devices.known_state import KnownState
 from sims.world_type import world_of_device
 
@@ -28,7 +28,7 @@ def known_rig(
     if task.device.rules is not None:
         return task.device.rules.known_state(stopped=stopped)
     kind = world_of_device(task.device.name)
-    if kind is None or kind.device != task.device or kind.known_state is None or _is_foreign(config):
+    if kind is None or kind.device != task.device or kind.known_state is None or is_driven(config):
         return None
     site = world_of_rig(config, simulates)
     world = None
@@ -38,8 +38,3 @@ def known_rig(
     if world is not None and not isinstance(world, kind.state):
         return None
     return kind.known_state(world, simulated and ours)
-
-
-def _is_foreign(config: RigConfig) -> bool:
-    # Foreign firmware behind a driver has interlocks of its own.
-    return config.driver is not None and load_driver(config.driver).link != "pathrig"

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
-from urllib.parse import urlsplit
 
-from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig, device_of
-from configs.worlds_loader import World, load_world, make_simulator
-from core_eval.log import LEFT_RECORD, EpisodeLog
-from core_eval.log.events import Emit, RigStatus, Sampled, ignore
+from configs.worlds_loader import World, load_world
+from core_eval.log import LEFT_RECORD, EpisodeLog, RigStatusRow
+from core_eval.log.events import Emit, ignore
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
-from core_eval.rig.driver_process import driver_spec
 from core_eval.rig.final_stops import FinalStop, record_final_stop
+from core_eval.rig.links import open_rig_link
 from core_eval.rig.programs import run_program
-from core_eval.rig.serve_simulator import ServedSimulator
-from core_eval.rig.simulator_process import ProcessMonitor, RigError, simulator_process
+from core_eval.rig.simulator_process import ProcessMonitor, RigError
 from devices.device import Truth
 from devices.device_type import an
 from devices.known_state import KnownState
@@ -34,7 +32,7 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import tell_terminal
-from firmware_bridge.links import Link, LinkError, open_link
+from firmware_bridge.links import Link, LinkError
 from firmware_bridge.messages import Status
 from firmware_bridge.requests import LINK_BACK_SECONDS
 
@@ -316,8 +314,11 @@ class RigSession:
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Log a status of the rig as seen by the host, and emit it."""
-        self._record(EpisodeLog.rig_status, "host", state, detail)
-        self._emit(RigStatus("host", state))
+        self._said("host", state, detail)
+
+    def _said(self, source: str, state: str, detail: Mapping[str, Any] | None) -> None:
+        self._record(EpisodeLog.rig_status, source, state, detail)
+        self._emit(RigStatusRow(time.time(), source, state, detail))
 
     def _on_sample(self, sample: Sample) -> None:
         self.last_samples[sample.sensor] = sample
@@ -325,7 +326,7 @@ class RigSession:
         if self.discovery is not None:
             self.discovery.sampled(sample)
         self._record(EpisodeLog.sample, sample)
-        self._emit(Sampled(sample))
+        self._emit(sample)
 
     def _on_truth(self, truth: Truth) -> None:
         # Ground truth is logged only, never forwarded to guard or observers.
@@ -333,9 +334,7 @@ class RigSession:
 
     def _on_status(self, status: Status) -> None:
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
-        source = self.link.status_source
-        self._record(EpisodeLog.rig_status, source, status.state, detail)
-        self._emit(RigStatus(source, status.state))
+        self._said(self.link.status_source, status.state, detail)
 
     def _on_freeze(self, seconds: float) -> None:
         self.note("frozen", {"seconds": round(seconds, 2)})
@@ -373,7 +372,7 @@ def open_rig(
         monitor = ProcessMonitor()
         try:
             world = None if config.world is None else load_world(config.world)
-            session = RigSession(config, world, _link(config, world, stack, monitor), call_timeout)
+            session = RigSession(config, world, open_rig_link(config, stack, monitor), call_timeout)
         except (LinkError, ConfigError) as error:
             raise RigError(f"rig {config.name}: {error}") from None
         stack.callback(session.close, safe=not only_look)
@@ -407,37 +406,3 @@ def _announced(config: RigConfig) -> Iterator[HomeAssistantDiscovery]:
             )
     finally:
         discovery.close()
-
-
-def _link(config: RigConfig, world: World | None, stack: ExitStack, monitor: ProcessMonitor) -> Link:
-    parts = urlsplit(config.url)
-    if config.in_process:
-        from firmware_bridge.local.link import LocalLink
-
-        world = load_world(parts.path) if world is None else world
-        simulator = make_simulator(world)
-        simulator.reports_truth = config.truth
-        return LocalLink(simulator, name=config.name)
-    if config.driver is not None:
-        driver = load_driver(config.driver)
-        if driver.link != "pathrig":
-            from firmware_bridge.rig_process.link import Opener, RigProcessLink
-
-            return RigProcessLink(Opener("core_eval.rig.driver_process:open_driver", driver_spec(config)))
-    if not config.spawn:
-        return open_link(config.url)
-    assert config.world is not None, "checked by the loader"
-    if config.link_type is not None and config.link_type.spawn == "pty":
-        from firmware_bridge.serial.link import SerialLink
-
-        served = ServedSimulator(config.world, serial="pty", truth=config.truth)
-        port = stack.enter_context(simulator_process(served, monitor))
-        return SerialLink(f"serial://{port}")
-    from firmware_bridge.broker.process import start_broker_process
-
-    broker = stack.enter_context(start_broker_process())
-    stack.enter_context(monitor.monitoring(broker.process, "the embedded broker"))
-    rig = parts.path.strip("/")
-    served = ServedSimulator(config.world, mqtt=broker.url, rig=rig, truth=config.truth)
-    stack.enter_context(simulator_process(served, monitor))
-    return open_link(f"{broker.url}/{rig}")

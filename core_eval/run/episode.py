@@ -21,7 +21,7 @@ from agents.agent import (
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
-from core_eval.log.events import Decided, Emit, EpisodeStarted, Remarked, RigReady, Stepped
+from core_eval.log.events import Emit
 from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
@@ -33,13 +33,14 @@ from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.rig.stop_button import StopButton
 from core_eval.run.episode_start import Assignment, episode_limits, episode_start
+from core_eval.run.logged_questions import LoggedQuestions
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
 from devices.outcome import Outcome
 from devices.registry import shipped_tools
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
-from firmware_bridge.approval import Approver
+from firmware_bridge.approval import Approver, TerminalApprover
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
@@ -71,10 +72,11 @@ class EpisodeFailed(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """Status and reason with which an episode ends."""
+    """Status and reason with which an episode ends, and what the agent said to it."""
 
     status: EpisodeStatus
     reason: str
+    said: str = ""
 
 
 class Episode:
@@ -96,9 +98,10 @@ class Episode:
         self._agent = agent
         self._signals = signals
         self._emit = emit
-        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
+        idle = assignment.task.idle_writes(assignment.world_seed)
+        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring, idle=idle)
         self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
-        self._approver = approver
+        self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
         self._k = 0
@@ -117,7 +120,7 @@ class Episode:
         """
         start = episode_start(self._what, self._session, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
-        self._emit(EpisodeStarted(episode.id, self._task, self._what.agent_name, self._what.seed))
+        self._emit(episode.row)
         self._session.record_to(episode, self._emit)
         ending = Ending("interrupted", "signal")
         error: str | None = None
@@ -147,7 +150,7 @@ class Episode:
             stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
-            episode.end(ending.status, ending.reason, error, stop)
+            episode.end(ending.status, ending.reason, error, stop, ending.said)
         return episode.id
 
     def _stop_now(self) -> None:
@@ -183,7 +186,7 @@ class Episode:
         self._guard = Guard(
             mode,
             envelope,
-            self._approver,
+            LoggedQuestions(self._approver, episode),
             known,
             self._session.samples,
             safe={*self._what.safe_tools, *(tool.name for tool in ours if tool.towards_safe)},
@@ -192,7 +195,7 @@ class Episode:
         self._session.known = known
         device = self._session.device_name or self._task.device.name
         episode.started_on(device, simulated, mode)
-        self._emit(RigReady(self._session.config.name, device, mode))
+        self._emit(episode.row)
         context = EpisodeContext(
             prompt=self._task.prompt,
             tools=self._task.device.tools,
@@ -201,6 +204,7 @@ class Episode:
             automaton=self._task.automaton,
             limits=self._limits,
             answer=self._task.answer,
+            decline=self._task.decline,
             advice=self._task.device.advice,
             cancellation=self._cancellation,
             samples=self._session.last_samples.copy,
@@ -219,8 +223,7 @@ class Episode:
                 return Ending("stopped", "person")
             action = self._ask_agent(partial(self._agent.act, observation))
             for remark in action.usage.remarks:
-                episode.rig_status("host", "remark", {"k": self._k, "remark": remark})
-                self._emit(Remarked(self._k, remark))
+                self._session.note("remark", {"k": self._k, "remark": remark})
             ending = self._ending_at(action, limit)
             if ending is not None:
                 # The agent's last answer leads to no step.
@@ -247,7 +250,8 @@ class Episode:
         if self._stop_button.pressed:
             return Ending("stopped", "person")
         if isinstance(action, StopAction):
-            return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
+            status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
+            return Ending(status, action.reason, action.said)
         if self._k >= limit:
             return Ending("stopped", "max_steps")
         return None if self._deadline.left > 0 else Ending("stopped", "max_time")
@@ -268,7 +272,6 @@ class Episode:
             decision = self._guard.decide(verdict, complete)
         if self._stop_button.pressed and decision.action == "allow":
             decision = GuardDecision("estop", STOPPED, message=STOPPED, by_person=True)
-        self._emit(Decided(self._k, call.name, call.arguments, verdict.kind, decision))
         intent = Intent(
             self._k,
             call.name,
@@ -307,9 +310,8 @@ class Episode:
                 outcome = self._session.call(
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
-        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
-        episode.result(step, outcome, verdict)
-        self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status, outcome.value), peeked)
+        self._emit(episode.result(step, outcome, verdict))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
         if lost and not self._stop_button.pressed and self._deadline.left > 0:

@@ -50,10 +50,13 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
     for cell in config.cells:
         task, rig = tasks[cell.task], rigs[cell.rig]
         device = None if rig.device is None else device_of(rig)
-        if device is not None and device.name != task.device.name:
-            raise ConfigError(
-                f"task {task.id} is for {an(task.device.name)}, but rig {rig.name} is {an(device.name)}"
-            )
+        if device is not None:
+            fitting = task.for_device(device, rig.world)
+            if fitting is None:
+                raise ConfigError(
+                    f"task {task.id} is for {an(task.device.name)}, but rig {rig.name} is {an(device.name)}"
+                )
+            task = tasks[cell.task] = fitting
         _check_fitted(task, rig)
         try:
             # The rig loader checks it only where the rig's file names a device.

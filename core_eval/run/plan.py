@@ -8,7 +8,7 @@ from agents.agent import EpisodeContext
 from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_options
 from core_eval.log import LogReader, RunLog
-from core_eval.log.events import Emit, EpisodeEnded, EpisodePlanned
+from core_eval.log.events import Emit, EpisodePlanned
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
@@ -223,7 +223,7 @@ class Run:
 
     def _show(self, episode_id: int) -> None:
         with LogReader(self._log.path) as reader:
-            self._emit(EpisodeEnded(reader.episode(episode_id)))
+            self._emit(reader.episode(episode_id))
 
     def _score(self, episode_id: int) -> bool:
         """Score an episode; return whether it was disturbed."""

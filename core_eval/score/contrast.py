@@ -48,7 +48,7 @@ OPTION = "scaffold="
 
 
 @dataclass(frozen=True)
-class Change:
+class StartChange:
     """A pair whose scores differ.
 
     Attributes:
@@ -98,7 +98,7 @@ class Contrast:
     means: Mapping[str, tuple[float | None, float | None]]
     differences: Mapping[str, Estimate]
     tasks: Mapping[str, tuple[float | None, float | None]]
-    changes: tuple[Change, ...]
+    changes: tuple[StartChange, ...]
     only_before: tuple[Lone, ...]
     only_after: tuple[Lone, ...]
     p_values: Mapping[str, float] = field(default_factory=dict)
@@ -156,7 +156,7 @@ def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
         name: paired_difference(name, (_less(*one[name]) for one in values), keys) for name in COMPARED
     }
     changes = [
-        Change(start, _numbers(old), _numbers(new), one)
+        StartChange(start, _numbers(old), _numbers(new), one)
         for (start, old, new), one in zip(pairs, values, strict=True)
         if any(one[name][0] != one[name][1] for name in COMPARED if name not in COSTS)
     ]

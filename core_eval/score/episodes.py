@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.log.rows import ENDED_BY_AGENT
 from core_eval.score.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ def distinct_episodes(episodes: Sequence[EpisodeRow]) -> int:
 def no_call(episode: EpisodeRow) -> bool:
     """Return whether an episode that counts had no call, or met a limit before its first one.
 
-    It is an answer where the task says so (`answer: decline|nothing`) and the agent itself ended the episode.
+    It is an answer where the task says so (`answer: decline|nothing`) and the agent ended it as asked.
     """
-    answered = episode.definition.answer is not None and episode.stop_reason in ENDED_BY_AGENT
+    answered = episode.definition.answer is not None and bool(episode.scores.get("accepted"))
     return bool(counted([episode])) and episode.calls_made == 0 and not answered
 
 

@@ -103,7 +103,7 @@ class Baseline(BaseModel):
 
 
 @dataclass(frozen=True)
-class Change:
+class GateChange:
     """A metric of an agent, now and in the baseline.
 
     Attributes:
@@ -136,7 +136,7 @@ def changes(
     metrics: Sequence[str] = CHECKED,
     tolerances: Mapping[str, float] | None = None,
     alpha: float = ALPHA,
-) -> list[Change]:
+) -> list[GateChange]:
     """Compare episodes with a baseline.
 
     A difference counts if it is beyond the metric's tolerance (0 unless given). `alpha` is the chance that
@@ -145,17 +145,17 @@ def changes(
     """
     before, now = _cells(baseline.episodes), _cells(map(BaselineEpisode.of, counted(episodes)))
     within = tolerances or {}
-    found: list[Change] = []
+    found: list[GateChange] = []
     by_chance: dict[str, Pairs] = {}
     for task, agent in dict.fromkeys([*before, *now]):
         old, new = before.get((task, agent), []), now.get((task, agent), [])
         if not old:
-            found.append(Change(task, agent, "episodes", "new", now=float(len(new))))
+            found.append(GateChange(task, agent, "episodes", "new", now=float(len(new))))
             continue
         lacking = {one.start for one in old} - {one.start for one in new}
         if lacking:
             found.append(
-                Change(task, agent, "episodes", "missing", before=len(old), now=len(old) - len(lacking))
+                GateChange(task, agent, "episodes", "missing", before=len(old), now=len(old) - len(lacking))
             )
         pairs = _pairs(old, new)
         if _exact(old, new):
@@ -163,17 +163,17 @@ def changes(
         else:
             by_chance.setdefault(agent, []).extend(pairs)
     tests = [
-        (Change(ALL_TASKS, agent, name, "same", len(pairs)), pairs)
+        (GateChange(ALL_TASKS, agent, name, "same", len(pairs)), pairs)
         for agent, pairs in by_chance.items()
         for name in metrics
     ]
     return [*found, *_tested(tests, within, alpha)]
 
 
-def _exact_change(task: str, agent: str, metric: str, pairs: Pairs, tolerance: float) -> Change:
+def _exact_change(task: str, agent: str, metric: str, pairs: Pairs, tolerance: float) -> GateChange:
     known = [(a.scores[metric], b.scores[metric]) for a, b in pairs if {metric} <= a.scores.keys() & b.scores]
     lost = any(metric in a.scores and metric not in b.scores for a, b in pairs)
-    change = Change(task, agent, metric, "same", len(pairs), *_means(known))
+    change = GateChange(task, agent, metric, "same", len(pairs), *_means(known))
     if lost or any(b.idle and not a.idle for a, b in pairs):
         return replace(change, verdict="worse")
     if change.before is None or change.now is None or abs(change.now - change.before) <= tolerance:
@@ -182,7 +182,9 @@ def _exact_change(task: str, agent: str, metric: str, pairs: Pairs, tolerance: f
     return replace(change, verdict="worse" if worse else "better")
 
 
-def _tested(tests: Sequence[tuple[Change, Pairs]], within: Mapping[str, float], alpha: float) -> list[Change]:
+def _tested(
+    tests: Sequence[tuple[GateChange, Pairs]], within: Mapping[str, float], alpha: float
+) -> list[GateChange]:
     """Return the changes with their verdicts, by one test each, whose p-values are corrected together."""
     worsening = [_worsening(change.metric, pairs) for change, pairs in tests]
     one_sided = {

@@ -7,20 +7,24 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
+from agents.baselines.example_arguments import example_call
 from core_eval.harm.baselines import AnsweredCall, response_baseline
 from core_eval.log import StepRow
 from core_eval.log.json_text import as_logged
 from core_eval.path import Call, TaskAutomaton
+from devices.device_type import DeviceType
 from devices.outcome import Outcome
 
 GOLDEN_PATHS_TRIED = 256
 
 
-def golden_calls(automaton: TaskAutomaton, steps: Sequence[StepRow]) -> list[Call] | None:
+def golden_calls(
+    automaton: TaskAutomaton, steps: Sequence[StepRow], device: DeviceType | None = None
+) -> list[Call] | None:
     """Return the calls of the golden path most similar to the episode; None if there is no golden path.
 
     The first `GOLDEN_PATHS_TRIED` golden paths are compared. Arguments that the task leaves open are taken
-    from the episode's own calls of the same symbol.
+    from the episode's own calls of the same symbol, else chosen to fit the device's tool.
     """
     made = [(step.symbol, step.arguments or {}) for step in steps if step.symbol is not None]
     symbols = [symbol for symbol, _ in made]
@@ -34,12 +38,12 @@ def golden_calls(automaton: TaskAutomaton, steps: Sequence[StepRow]) -> list[Cal
     own: dict[str, list[Mapping[str, Any]]] = {}
     for symbol, arguments in made:
         own.setdefault(symbol, []).append(arguments)
+    tools = {} if device is None else device.by_name
     calls = []
     for name in best[1]:
-        given = own.get(name)
-        calls.append(
-            Call(automaton.symbols[name].tool, given.pop(0) if given else automaton.symbols[name].example())
-        )
+        given, meant = own.get(name), automaton.symbols[name]
+        example = example_call(meant, tools.get(meant.tool))
+        calls.append(Call(meant.tool, given.pop(0)) if given else example)
     return calls
 
 

@@ -17,7 +17,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport
 from core_eval.harm.twin.from_log import logged_episode, nominal_world
-from core_eval.harm.twin.parameters import Estimate, Priors
+from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
@@ -104,9 +104,9 @@ def unknowns_of(config: TwinConfig) -> Unknowns:
     )
 
 
-def estimates_of(config: TwinConfig) -> Mapping[str, Estimate]:
+def estimates_of(config: TwinConfig) -> Mapping[str, FittedParameter]:
     """Return the calibrated parameters of the twin's configuration."""
-    return {name: Estimate(found.value, found.spread) for name, found in config.parameters.items()}
+    return {name: FittedParameter(found.value, found.spread) for name, found in config.parameters.items()}
 
 
 def _harm_report(

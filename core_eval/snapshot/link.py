@@ -8,7 +8,7 @@ from urllib.parse import SplitResult
 
 from core_eval.text.streams import STREAMS
 from firmware_bridge.link import Link
-from firmware_bridge.links import LinkType
+from firmware_bridge.links import LinkType, RigAddress
 
 SCHEME = "snapshot"
 
@@ -17,11 +17,11 @@ def _path(url: str) -> Path:
     return Path(url.removeprefix(f"{SCHEME}:"))
 
 
-def _open(url: str) -> Link:
+def _open(rig: RigAddress) -> Link:
     from core_eval.snapshot.file import load_snapshot
     from core_eval.snapshot.served import SnapshotLink
 
-    return SnapshotLink(load_snapshot(_path(url)), url)
+    return SnapshotLink(load_snapshot(_path(rig.url)), rig.url)
 
 
 def _implied(url: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def check_ranges(
     advice: list[str] = []
     if task.goal is None or not paths:
         return faults, advice
-    calls = example_calls(task.automaton, paths[0])
+    calls = example_calls(task.automaton, paths[0], task.device)
     for k, name, value in _numbers(calls, task):
         tried = [_try(task, calls, k, name, value * factor, simulator, seed) for factor in FACTORS]
         where = f"call {k} ({calls[k].name}) {name}"

@@ -50,12 +50,12 @@ def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verifi
     paths, sampled = golden_sample(task.automaton, rng)
     faults: list[str] = []
     for path in paths:
-        calls = example_calls(task.automaton, path)
+        calls = example_calls(task.automaton, path, task.device)
         found = [*_refusals(task, site, calls), *score_faults(task, calls)]
         faults += (f"golden path {' '.join(path)}: {fault}" for fault in found)
     changed = list(islice(mutants(paths, rng), MUTANTS))
     for mutant in changed:
-        calls = example_calls(task.automaton, mutant)
+        calls = example_calls(task.automaton, mutant, task.device)
         scores = score_path(task.automaton, calls)
         if not scores.accepted or scores.harmful_calls:
             continue

@@ -9,6 +9,7 @@ from itertools import islice
 from threading import Event
 from typing import Any
 
+from agents.baselines.example_arguments import example_call
 from configs.cautions import judge
 from configs.tasks_loader import Task
 from configs.worlds_loader import make_simulator
@@ -16,6 +17,7 @@ from core_eval.harm.golden import failed_call
 from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
 from core_eval.text.streams import STREAMS, stream, world_stream
+from devices.device_type import DeviceType
 from sims.simulator import Simulator
 
 Check = Callable[[Task, Sequence[Sequence[str]], Simulator[Any], int], tuple[list[str], list[str]]]
@@ -94,13 +96,13 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
     faults: list[str] = []
     if task.world is None:
         for path in paths:
-            calls = example_calls(task.automaton, path)
+            calls = example_calls(task.automaton, path, task.device)
             faults += (f"golden path {' '.join(path)}: {fault}" for fault in score_faults(task, calls))
         note = "the kit does not simulate its world: its golden paths were scored, nothing was run"
         return Verification(task.id, len(paths), sampled, 0, tuple(faults), (*task.automaton.warnings, note))
     simulator = make_simulator(task.world, seed)
     for path in paths:
-        calls = example_calls(task.automaton, path)
+        calls = example_calls(task.automaton, path, task.device)
         faults += (
             f"golden path {' '.join(path)}: {fault}" for fault in _golden_faults(task, simulator, calls, seed)
         )
@@ -109,7 +111,7 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
     golden_writes = {_writes(task, path) for path in paths}
     demanded: list[str] = []
     for mutant in changed:
-        calls = example_calls(task.automaton, mutant)
+        calls = example_calls(task.automaton, mutant, task.device)
         outcome = try_calls(task, simulator, calls, seed)
         scores = score_path(task.automaton, calls)
         accepted = scores.accepted and scores.harmful_calls == 0
@@ -142,10 +144,13 @@ def golden_sample(automaton: TaskAutomaton, rng: random.Random) -> tuple[list[tu
     return list(islice(distinct, BOUND)), True
 
 
-def example_calls(automaton: TaskAutomaton, path: Sequence[str]) -> list[Call]:
-    """Return an example call for each symbol of a path."""
+def example_calls(
+    automaton: TaskAutomaton, path: Sequence[str], device: DeviceType | None = None
+) -> list[Call]:
+    """Return an example call for each symbol of a path, with all arguments that the device requires."""
+    tools = {} if device is None else device.by_name
     symbols = [automaton.symbols[name] for name in path]
-    return [Call(symbol.tool, symbol.example()) for symbol in symbols]
+    return [example_call(symbol, tools.get(symbol.tool)) for symbol in symbols]
 
 
 def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> RunOutcome:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
+from devices.arm.layout import Layout
 from devices.arm.things import GRIP_HEIGHT
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
@@ -13,45 +15,28 @@ BELOW_TOLERANCE = 0.005
 """Maximum depth of a place pose below the surface's own height for it, m: the descent ends at the touch."""
 
 _Arguments = Mapping[str, Any]
-
-
-class Things(Protocol):
-    """A layout with objects and bins by name."""
-
-    @property
-    def objects(self) -> Mapping[str, Any]:
-        """The objects by name."""
-
-    @property
-    def bins(self) -> Mapping[str, Any]:
-        """The bins by name."""
-
-
-class GripperView(Protocol):
-    """The state of an arm that these checks read; None: not known."""
-
-    @property
-    def world(self) -> Things | None:
-        """The layout."""
-
-    @property
-    def locked(self) -> bool | None:
-        """Whether the safety is locked."""
-
-    @property
-    def empty(self) -> bool | None:
-        """Whether the gripper holds nothing."""
-
-    @property
-    def held(self) -> str | None:
-        """The object that the gripper holds."""
-
-    def upright(self, name: str, /) -> bool | None:
-        """Return whether an object stands, so that it can be gripped from above."""
+Refuse = Callable[[Any, Mapping[str, Any]], None]
 
 
 def unknown(*_: Any) -> None:
     """Answer that a thing is not known."""
+
+
+@dataclass(frozen=True)
+class GripperView:
+    """The state of an arm that these checks read; None: not known.
+
+    Attributes:
+        world: the layout of the bench.
+        empty: whether the gripper holds nothing; `held`: the held object.
+        upright: whether an object stands, so that it can be gripped from above.
+    """
+
+    world: Any
+    locked: bool | None = None
+    empty: bool | None = None
+    held: str | None = None
+    upright: Callable[[str], bool | None] = unknown
 
 
 def _unlocked(arm: GripperView, _: _Arguments) -> None:
@@ -94,7 +79,7 @@ def _upright(arm: GripperView, arguments: _Arguments) -> None:
         raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")
 
 
-def _known(world: Things) -> str:
+def _known(world: Layout) -> str:
     return f"the objects are {', '.join(world.objects)}, and the bins are {', '.join(world.bins)}"
 
 
@@ -115,13 +100,17 @@ MOTIONS = frozenset({"move_to", "home", "open_gripper", "close_gripper", "pick",
 """The tools that move the arm."""
 
 
-def gripper_interlocks(surface: str, in_reach: Callable[[str], Check[Any]]) -> Interlocks[Any]:
+def gripper_interlocks(surface: str, out_of_reach: Callable[[str], Refuse]) -> Interlocks[Any]:
     """Return each tool's checks, in the arm's order. `always`: no arm can do it, even in a forced call.
 
     Args:
         surface: what objects stand on, in messages.
-        in_reach: the check of a tool's goal.
+        out_of_reach: what refuses the goal of a tool that the arm does not reach.
     """
+
+    def in_reach(tool: str) -> Check[Any]:
+        return Check("in_reach", out_of_reach(tool), always=True)
+
     return {
         "move_to": (UNLOCKED, in_reach("move_to")),
         "home": (UNLOCKED,),

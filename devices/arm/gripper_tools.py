@@ -15,6 +15,13 @@ Position = Annotated[float, Reads(0.001)]
 """As reported by the arm: m or rad, to three decimals."""
 
 
+class Point(ToolArguments):
+    """A goal on the bench."""
+
+    x: Metres = Field(description="forward, in metres")
+    y: Metres = Field(description="left, in metres")
+
+
 class OneObject(ToolArguments):
     """An object by its name."""
 
@@ -27,7 +34,7 @@ class SafetyState(ToolResult):
     safety: Literal["locked", "unlocked"]
 
 
-class Pose(ToolResult):
+class TipPose(ToolResult):
     """A pose in the base frame."""
 
     x: Position
@@ -36,7 +43,7 @@ class Pose(ToolResult):
     yaw: Position
 
 
-class NamedPose(Pose):
+class ThingPose(TipPose):
     """The pose of an object or a bin."""
 
     name: str
@@ -55,7 +62,7 @@ class Picked(Gripper):
     object_id: str
 
 
-class Placed(Pose):
+class Placed(TipPose):
     """Where the object was set down."""
 
     gripper: Literal["open", "closed"]
@@ -109,7 +116,7 @@ def gripper_tools(
              NoArguments, Gripper, Effect.READ),
         Tool("list_objects", "List the names of the objects and the bins.",
              NoArguments, Objects, Effect.READ),
-        Tool("get_object_pose", "Read the pose of an object or a bin.", OneObject, NamedPose, Effect.READ),
+        Tool("get_object_pose", "Read the pose of an object or a bin.", OneObject, ThingPose, Effect.READ),
     )  # fmt: skip
 
 

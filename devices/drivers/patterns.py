@@ -16,7 +16,7 @@ from devices.drivers.values import Scalar, Strict, plain_text
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class MachineMessage:
     """A line from a serial port (its topic is empty), or an MQTT message."""
 
     topic: str
@@ -64,7 +64,7 @@ class Pattern(Strict):
             raise ValueError("a pattern needs `match`, `keys` or a `topic`")
         return self
 
-    def find(self, message: Message, names: Mapping[str, str]) -> dict[str, str] | None:
+    def find(self, message: MachineMessage, names: Mapping[str, str]) -> dict[str, str] | None:
         """Return the captures if the message fits; else None."""
         if message.topic != render(self.topic, names):
             return None

@@ -129,20 +129,20 @@ class KnownFarmRover(KnownState):
         news["ripe"] = {arguments["plant_id"]: False} if tool == "harvest_fruit" else {}
         result = read_result(tools.FARM_ROVER.by_name[tool].result, outcome)
         match result:
-            case tools.SafetyState():
+            case tools.RoverSafety():
                 news["locked"] = result.safety == "locked"
-            case tools.NamedPose():
+            case tools.PlantPose():
                 pass
-            case tools.Pose():
+            case tools.RoverPose():
                 news["pose"] = Pose(x=result.x, y=result.y, yaw=result.yaw)
             case tools.Watered() | tools.Tank():
                 news["water"] = result.tank_liters
-            case tools.Sprayed() | tools.PesticideTank():
+            case tools.Sprayed() | tools.TankReading():
                 news["pesticide"] = result.tank_ml
             case tools.Battery():
                 full = tool == "recharge"
                 news["battery"] = result.battery if full else min(1.0, result.battery + BATTERY_HALF)
-            case tools.Hopper():
+            case tools.HopperReading():
                 news |= {"fruit": result.fruit, "capacity": result.capacity}
             case tools.PlantScan() if not result.ripe:
                 news["ripe"] = {result.plant_id: False}

@@ -51,13 +51,13 @@ class OneStation(ToolArguments):
     station_name: str = Field(description="{stations}")
 
 
-class SafetyState(ToolResult):
+class RoverSafety(ToolResult):
     """The safety lock after the call."""
 
     safety: Literal["locked", "unlocked"]
 
 
-class Pose(ToolResult):
+class RoverPose(ToolResult):
     """A pose in the field's frame."""
 
     x: Position
@@ -65,7 +65,7 @@ class Pose(ToolResult):
     yaw: Position
 
 
-class NamedPose(Pose):
+class PlantPose(RoverPose):
     """The pose of a plant or a station."""
 
     name: str
@@ -87,14 +87,14 @@ class Sprayed(ToolResult):
     tank_ml: Annotated[float, Reads(0.001)]
 
 
-class Hopper(ToolResult):
+class HopperReading(ToolResult):
     """Plants' worth of fruit in the hopper."""
 
     fruit: int
     capacity: int
 
 
-class Harvested(Hopper):
+class Harvested(HopperReading):
     """The plant whose fruit was harvested, and the hopper."""
 
     plant_id: str
@@ -106,7 +106,7 @@ class Tank(ToolResult):
     tank_liters: float
 
 
-class PesticideTank(ToolResult):
+class TankReading(ToolResult):
     """The pesticide tank's content."""
 
     tank_ml: float
@@ -135,13 +135,13 @@ class PlantScan(ToolResult):
 
 TOOLS = (
     Tool("unlock_safety_mode", "Unlock the safety so that the rover may move and use its tools.",
-         NoArguments, SafetyState, Effect.WRITE, inverse="lock_safety_mode", sets=("safety_locked",)),
+         NoArguments, RoverSafety, Effect.WRITE, inverse="lock_safety_mode", sets=("safety_locked",)),
     Tool("lock_safety_mode", "Lock the safety. Nothing moves or sprays while it is locked.",
-         NoArguments, SafetyState, Effect.SAFE, inverse="unlock_safety_mode", sets=("safety_locked",)),
+         NoArguments, RoverSafety, Effect.SAFE, inverse="unlock_safety_mode", sets=("safety_locked",)),
     Tool("move_to", "Drive to a pose, round beds and obstacles. The safety must be unlocked.",
-         MoveTo, Pose, Effect.MOTION, inverse="move_to", sets=("pose",)),
+         MoveTo, RoverPose, Effect.MOTION, inverse="move_to", sets=("pose",)),
     Tool("move_home", "Drive to the base. The safety must be unlocked.",
-         NoArguments, Pose, Effect.MOTION, inverse="move_to", sets=("pose",), retreat=True),
+         NoArguments, RoverPose, Effect.MOTION, inverse="move_to", sets=("pose",), retreat=True),
     Tool("water_plant", "Water a plant that is within {rover[reach]:g} m, "
          "from the tank of {water_tank[capacity_liters]:g} litres.",
          Water, Watered, Effect.WRITE),
@@ -151,20 +151,21 @@ TOOLS = (
     Tool("harvest_fruit", "Pick the ripe fruit of a plant that is within {rover[reach]:g} m into the hopper.",
          OnePlant, Harvested, Effect.WRITE),
     Tool("dump_hopper", "Empty the hopper into the collection_bin, within {rover[reach]:g} m of it.",
-         NoArguments, Hopper, Effect.WRITE),
+         NoArguments, HopperReading, Effect.WRITE),
     Tool("refill_water_tank", "Fill the water tank, within {rover[reach]:g} m of the water_station.",
          NoArguments, Tank, Effect.WRITE, timed=True),
     Tool("refill_pesticide", "Fill the pesticide tank, within {rover[reach]:g} m of the pesticide_refill.",
-         NoArguments, PesticideTank, Effect.WRITE, timed=True),
+         NoArguments, TankReading, Effect.WRITE, timed=True),
     Tool("recharge", "Charge the battery, within {rover[reach]:g} m of the charging_pad.",
          NoArguments, Battery, Effect.WRITE, timed=True),
-    Tool("sense_pose", "Read the rover's pose.", NoArguments, Pose, Effect.READ),
+    Tool("sense_pose", "Read the rover's pose.", NoArguments, RoverPose, Effect.READ),
     Tool("sense_battery", "Read the battery charge, 0 to 1.", NoArguments, Battery, Effect.READ),
-    Tool("sense_hopper", "Read how many plants' fruit the hopper holds.", NoArguments, Hopper, Effect.READ),
+    Tool("sense_hopper", "Read how many plants' fruit the hopper holds.",
+         NoArguments, HopperReading, Effect.READ),
     Tool("list_plants", "List the names of the plants.", NoArguments, Plants, Effect.READ),
     Tool("scan_plant", "Look at a plant: soil dry or wet, ripe, pests.", OnePlant, PlantScan, Effect.READ),
-    Tool("get_plant_pose", "Read the pose of a plant.", OnePlant, NamedPose, Effect.READ),
-    Tool("get_station_pose", "Read the pose of a station.", OneStation, NamedPose, Effect.READ),
+    Tool("get_plant_pose", "Read the pose of a plant.", OnePlant, PlantPose, Effect.READ),
+    Tool("get_station_pose", "Read the pose of a station.", OneStation, PlantPose, Effect.READ),
 )  # fmt: skip
 
 FARM_ROVER = DeviceType(

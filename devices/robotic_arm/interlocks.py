@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices.arm import tolerances
-from devices.arm.gripper_interlocks import gripper_interlocks, unknown
-from devices.interlocks import Check, Interlocks
+from devices.arm.gripper_interlocks import GripperView, Refuse, gripper_interlocks
+from devices.interlocks import Interlocks
 from devices.outcome import Refusal
 from devices.robotic_arm.world import BenchWorld
 
@@ -22,28 +22,21 @@ def tip_of_move(tool: str, arguments: Mapping[str, Any]) -> Point | None:
 
 
 @dataclass(frozen=True)
-class ArmView:
+class ArmView(GripperView):
     """The state of an arm that its interlocks check; None: not known.
 
     Attributes:
-        world: the layout of the bench.
-        empty: whether the gripper holds nothing; `held`: the held object.
-        upright: whether an object stands, so that it can be gripped from above.
         tip: the goal of the fingertips in a call of a tool, m.
     """
 
     world: BenchWorld | None
-    locked: bool | None = None
-    empty: bool | None = None
-    held: str | None = None
-    upright: Callable[[str], bool | None] = unknown
     tip: Callable[[str, Mapping[str, Any]], Point | None] = tip_of_move
 
 
 _Arguments = Mapping[str, Any]
 
 
-def _in_reach(tool: str) -> Check[ArmView]:
+def _out_of_reach(tool: str) -> Refuse:
     def refuse(view: ArmView, arguments: _Arguments) -> None:
         tip = view.tip(tool, arguments)
         if view.world is None or tip is None:
@@ -61,7 +54,7 @@ def _in_reach(tool: str) -> Check[ArmView]:
         if z > arm.ceiling + tolerances.REACH:
             raise Refusal("out_of_reach", f"z = {z:g} is too high; the arm reaches up to {arm.ceiling:g} m.")
 
-    return Check("in_reach", refuse, always=True)
+    return refuse
 
 
-ARM_INTERLOCKS: Interlocks[ArmView] = gripper_interlocks("bench", _in_reach)
+ARM_INTERLOCKS: Interlocks[ArmView] = gripper_interlocks("bench", _out_of_reach)

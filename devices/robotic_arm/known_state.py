@@ -88,9 +88,9 @@ class KnownArm(KnownGripperArm):
         """Note what a result says."""
         super().learn(result)
         match result:
-            case tools.NamedPose():
+            case tools.ThingPose():
                 self._places[result.name] = (result.x, result.y)
-            case tools.Pose():
+            case tools.TipPose():
                 self._tip = (result.x, result.y, result.z)
 
     def on_sample(self, sample: Sample) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from devices.arm.gripper_tools import ADVICE, Metres, Pose, Radians, gripper_tools
+from devices.arm.gripper_tools import ADVICE, Metres, Point, Radians, TipPose, gripper_tools
 from devices.device_type import DeviceType
-from devices.tool import ToolArguments
 
 
-class ToolPose(ToolArguments):
+class ToolPose(Point):
     """Goal of the gripper's fingertips."""
 
-    x: Metres = Field(description="forward, in metres")
-    y: Metres = Field(description="left, in metres")
     z: Metres = Field(description="above the bench, in metres")
     yaw: Radians = Field(default=0.0, description="turn of the gripper, in radians")
 
@@ -21,6 +18,6 @@ class ToolPose(ToolArguments):
 ROBOTIC_ARM = DeviceType(
     "robotic_arm",
     "An arm with a parallel gripper on a bench.",
-    gripper_tools(Pose, ToolPose, ("pose", ToolPose), strength="force"),
+    gripper_tools(TipPose, ToolPose, ("pose", ToolPose), strength="force"),
     advice=ADVICE,
 )

@@ -6,15 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
+from devices.arm.arm_world import ArmWorld
 from devices.arm.bench_part import Angle, Coordinate, Height, Name
-from devices.arm.fault_kinds import ARM_FAULTS
 from devices.arm.footprints import Footprint
-from devices.arm.hidden import BenchHidden
 from devices.arm.layout import check_mass, check_names, check_room
-from devices.arm.things import BenchObject, Bin, Obstacle
-from devices.faults import Faults
 from devices.models import FrozenModel
 from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Break, Limits, Positive, Zone, each_axis
 from devices.sensors import SensorSpec
@@ -79,16 +76,12 @@ class ArmSpec(FrozenModel):
         return each_axis(self.joint_speed, JOINT_SPEED)
 
 
-class BenchWorld(FrozenModel):
+class BenchWorld(ArmWorld):
     """The initial state of the bench, as `pathrig sim robotic_arm --show-init` prints it."""
 
-    safety_locked: bool = True
-    gripper: Literal["open", "closed"] = "open"
+    world_name = "robotic_arm"
     pose: ToolPoint = Field(description="of the fingertips at the start")
     home: ToolPoint = Field(description="where `home` goes")
-    objects: Mapping[Name, BenchObject]
-    bins: Mapping[Name, Bin]
-    obstacles: Mapping[Name, Obstacle] = Field(default_factory=dict)
     zones: Mapping[Name, Zone] = Field(
         default_factory=dict, description="that arm and load are to stay out of"
     )
@@ -97,21 +90,11 @@ class BenchWorld(FrozenModel):
     )
     arm: ArmSpec = ArmSpec()
     limits: Limits = Limits()
-    slot_radius: float = Field(
-        default=0.02, gt=0.0, description="an object this near to a slot's centre is in it, m"
-    )
     sensors: Mapping[SensorName, SensorSpec] = Field(
         description="those that are fitted: gripper_closed, at_slot, pose_reached and light_curtain are the "
         "cheap ones; aperture (m), finger_force (N), load_cell (kg), wrist_force (N), joint_current (a "
         "joint's drive, N m) and bumper (N on arm and gripper) are finer"
     )
-    hidden: BenchHidden = Field(default=BenchHidden(), description="what the rig does not know of itself")
-    faults: Faults = Field(default=Faults(), description="of this episode")
-
-    @field_validator("faults")
-    @classmethod
-    def _can_have(cls, faults: Faults) -> Faults:
-        return faults.of_a("robotic_arm", ARM_FAULTS)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from devices.arm.gripper_tools import ADVICE, Metres, Position, Radians, gripper_tools
+from devices.arm.gripper_tools import ADVICE, Metres, Point, Position, Radians, gripper_tools
 from devices.device_type import DeviceType
 from devices.so101_arm.world import DOWN
-from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
+from devices.tool import Effect, NoArguments, Reads, Tool, ToolResult
 
 Angle = Annotated[float, Reads(0.0015)]
 """As the servo's encoder of 4,096 steps tells it, rad."""
@@ -18,28 +18,24 @@ Load = Annotated[float, Reads(0.1)]
 """As the servo's register tells it: N m, to one decimal."""
 
 
-class ToolPose(ToolArguments):
+class So101Goal(Point):
     """Goal of the fingertips. Five joints reach a point with a pitch and a roll."""
 
-    x: Metres = Field(description="forward, in metres")
-    y: Metres = Field(description="left, in metres")
     z: Metres = Field(description="above the table, in metres")
     pitch: Radians = Field(default=DOWN, description="0 points forward, 1.57 straight down, in radians")
     roll: Radians = Field(default=0.0, description="turn of the wrist, in radians")
 
 
-class Place(ToolArguments):
+class Place(Point):
     """Goal of the held object."""
 
-    x: Metres = Field(description="forward, in metres")
-    y: Metres = Field(description="left, in metres")
     z: Metres = Field(description="above the table, in metres; 0.02 stands on the table")
     yaw: Radians = Field(
         default=0.0, ge=-2 * math.pi, le=2 * math.pi, description="turn of the object, to a quarter turn"
     )
 
 
-class Pose(ToolResult):
+class So101TipPose(ToolResult):
     """A pose of the fingertips in the base frame."""
 
     x: Position
@@ -70,8 +66,8 @@ SO101_ARM = DeviceType(
     "so101_arm",
     "An SO-101, an arm of five joints with a gripper, on a table.",
     gripper_tools(
-        Pose,
-        ToolPose,
+        So101TipPose,
+        So101Goal,
         ("place", Place),
         strength="torque",
         reads=(

@@ -6,15 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from devices.arm.bench_part import Angle, Name
-from devices.arm.fault_kinds import ARM_FAULTS
+from devices.arm.arm_world import ArmWorld
+from devices.arm.bench_part import Angle
 from devices.arm.footprints import Footprint
-from devices.arm.hidden import BenchHidden
 from devices.arm.layout import check_mass, check_names, check_room
-from devices.arm.things import BenchObject, Bin, Obstacle
-from devices.faults import Faults
 from devices.models import FrozenModel
 from devices.sensors import SensorSpec
 
@@ -77,32 +74,18 @@ class So101Limits(FrozenModel):
     )
 
 
-class So101World(FrozenModel):
+class So101World(ArmWorld):
     """The initial state of the table, as `pathrig sim so101_bench --show-init` prints it."""
 
-    safety_locked: bool = True
-    gripper: Literal["open", "closed"] = "open"
+    world_name = "so101_bench"
     pose: So101Pose = Field(description="of the fingertips at the start")
     home: So101Pose = Field(description="where `home` goes")
-    objects: Mapping[Name, BenchObject]
-    bins: Mapping[Name, Bin]
-    obstacles: Mapping[Name, Obstacle] = Field(default_factory=dict)
     arm: So101Spec = So101Spec()
     limits: So101Limits = So101Limits()
-    slot_radius: float = Field(
-        default=0.02, gt=0.0, description="an object this near to a slot's centre is in it, m"
-    )
     sensors: Mapping[SensorName, SensorSpec] = Field(
         description="those that are fitted: gripper_closed, at_slot, pose_reached and gripper_load (N m) are "
         "the cheap ones; joint_load (N m), finger_force (N) and bumper (N on arm and gripper) are finer"
     )
-    hidden: BenchHidden = Field(default=BenchHidden(), description="what the rig does not know of itself")
-    faults: Faults = Field(default=Faults(), description="of this episode")
-
-    @field_validator("faults")
-    @classmethod
-    def _can_have(cls, faults: Faults) -> Faults:
-        return faults.of_a("so101_bench", ARM_FAULTS)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

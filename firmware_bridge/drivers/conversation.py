@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from firmware_bridge.clock import MONOTONIC, Clock
 
 
@@ -20,13 +20,13 @@ class Subscription:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[MachineMessage | None] = queue.SimpleQueue()
 
-    def put(self, message: Message | None) -> None:
+    def put(self, message: MachineMessage | None) -> None:
         """Add a message; None: the wire is lost."""
         self._messages.put(message)
 
-    def next(self, timeout: float) -> Message | None:
+    def next(self, timeout: float) -> MachineMessage | None:
         """Return the next message; None after `timeout` seconds.
 
         Raises:
@@ -40,7 +40,7 @@ class Subscription:
             raise Lost
         return message
 
-    def clear(self) -> list[Message]:
+    def clear(self) -> list[MachineMessage]:
         """Remove and return the messages so far: they answer no later command."""
         dropped = []
         while not self._messages.empty():
@@ -53,12 +53,12 @@ class Subscription:
 class Conversation:
     """Passes each message to the reports and to all subscriptions, and keeps the last one of each topic."""
 
-    def __init__(self, on_report: Callable[[Message], None], clock: Clock = MONOTONIC) -> None:
+    def __init__(self, on_report: Callable[[MachineMessage], None], clock: Clock = MONOTONIC) -> None:
         self.clock = clock
         self._on_report = on_report
         self._subscriptions: list[Subscription] = []
         self._lock = threading.Lock()
-        self.last: dict[str, Message] = {}
+        self.last: dict[str, MachineMessage] = {}
         self.messages = 0
         """How many messages came."""
 
@@ -74,7 +74,7 @@ class Conversation:
             with self._lock:
                 self._subscriptions.remove(subscription)
 
-    def publish(self, message: Message) -> None:
+    def publish(self, message: MachineMessage) -> None:
         """Distribute a message; called on the reader thread."""
         with self._lock:
             self.messages += 1

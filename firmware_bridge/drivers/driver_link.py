@@ -15,7 +15,7 @@ from firmware_bridge.drivers.driver_device import DriverDevice
 from firmware_bridge.drivers.hardware_link import HardwareLink
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
-from firmware_bridge.drivers.topics import Topics
+from firmware_bridge.drivers.topics import DriverTopics
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, OnFrame
 from firmware_bridge.mqtt.address import parse_mqtt_url
@@ -83,7 +83,7 @@ def open_driver_link(
         address = parse_mqtt_url(url)
         names = settings.names(address.rig)
         topics = [render(topic, names) for topic in driver.subscribe]
-        wire = Topics(address, topics, stop_messages(driver, names, settings.tables))
+        wire = DriverTopics(address, topics, stop_messages(driver, names, settings.tables))
         device = DriverDevice(driver, device_type, settings, wire, address.rig)
     device.machine.open()
     return DriverLink(device, name)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from devices.drivers.driver_file import DriverFile, Step
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Scope, number
@@ -297,7 +297,7 @@ class Machine:
         boot, names = self.driver.boot, self.scope.names
         seconds = number(boot.seconds, self.scope)
 
-        def fits(message: Message) -> bool:
+        def fits(message: MachineMessage) -> bool:
             return any(pattern.find(message, names) is not None for pattern in boot.expect)
 
         with self._conversation.subscribed() as subscription:

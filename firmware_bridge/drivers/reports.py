@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from devices.drivers.driver_file import DriverFile, Report, SettleStep
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from devices.drivers.templates import names_in, render
 from devices.drivers.values import MissingValue, Scalar, Scope, Tables, evaluate, plain_text
 from devices.outcome import Refusal
@@ -76,7 +76,7 @@ class Reports:
         for sensor, reading in dict(self._sampled).items():
             self._sample(sensor, reading)
 
-    def take(self, message: Message) -> None:
+    def take(self, message: MachineMessage) -> None:
         """Handle one message."""
         for report, names in self._watched:
             captures = report.when.find(message, names)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from firmware_bridge.drivers.wire import OnMessage
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial.address import SerialAddress
@@ -108,7 +108,7 @@ class SerialLine:
                 text = line.decode("ascii", errors="replace").strip()
                 if text:
                     try:
-                        on_message(Message("", text))
+                        on_message(MachineMessage("", text))
                     except Exception:
                         log.exception("a line from %s could not be taken", self.name)
         if self._port is port:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from devices.drivers.driver_file import DriverFile, Failure, Step
-from devices.drivers.patterns import Message, Pattern
+from devices.drivers.patterns import MachineMessage, Pattern
 from devices.drivers.templates import TemplateError, check_bytes, render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Refusal
@@ -241,7 +241,7 @@ class StepRunner:
         asked = sent.step.send or sent.step.publish or repr(sent.step.realtime)
         raise DriverFault("no_answer", f"The machine did not answer {asked!r} within {sent.seconds:g} s.")
 
-    def _taken(self, sent: _Sent, message: Message) -> bool:
+    def _taken(self, sent: _Sent, message: MachineMessage) -> bool:
         """Handle one message and return whether the step is done."""
         for index, pattern in enumerate(sent.step.read):
             captures = pattern.find(message, sent.names)
@@ -281,11 +281,11 @@ class StepRunner:
             raise Refusal(code, message)
         raise DriverFault(code, message)
 
-    def _restarted(self, message: Message, names: Mapping[str, str]) -> None:
+    def _restarted(self, message: MachineMessage, names: Mapping[str, str]) -> None:
         if any(pattern.find(message, names) is not None for pattern in self._driver.boot.banner):
             raise DriverFault(DEVICE_RESET, "The machine started anew in the middle of the call.")
 
-    def _gone(self, message: Message) -> None:
+    def _gone(self, message: MachineMessage) -> None:
         there = self._driver.availability
         if (
             there is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from firmware_bridge.drivers.wire import OnMessage
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.address import MqttAddress
@@ -15,7 +15,7 @@ Publication = tuple[str, str]
 """Topic and payload."""
 
 
-class Topics:
+class DriverTopics:
     """A connection to a broker with subscriptions.
 
     A client has one last will, so each further message of the stop has another connection.
@@ -47,7 +47,7 @@ class Topics:
             return
 
         def take(topic: str, payload: bytes, retained: bool) -> None:
-            on_message(Message(topic, payload.decode("utf-8", errors="replace"), retained))
+            on_message(MachineMessage(topic, payload.decode("utf-8", errors="replace"), retained))
 
         def link(up: bool) -> None:
             if not up:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 
-OnMessage = Callable[[Message], None]
+OnMessage = Callable[[MachineMessage], None]
 
 
 class Wire(Protocol):

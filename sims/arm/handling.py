@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+from devices.arm.arm_world import ArmWorld
 from sims.arm import scene_parts
 from sims.arm.aid import NO_AID
-from sims.arm.call_time import CallTime, PassTime, Runs
+from sims.arm.call_time import CallTime, PassTime
 from sims.clock import Clock
 from sims.simulator import CallOptions
 
+W = TypeVar("W", bound="ArmWorld")
 POSE_TOLERANCE = 0.005
 """Tolerance within which the arm has arrived at its commanded pose, m."""
 
 
-class ArmHandling(ABC):
+class ArmHandling(ABC, Generic[W]):
     """Motions of an arm from start to rest. They take device time by `pass_time(seconds, tick)`.
 
     Args:
-        gripper: its state at the start.
-        stopped: the message of the protective stop.
+        world: its initial state, with the state of the gripper.
+        stopped: the message of the protective stop, with the limit of the world's arm as `{limit}`.
     """
 
-    _monitor: Any
+    stopped: ClassVar[str]
 
     def __init__(
-        self,
-        gripper: Literal["open", "closed"],
-        motion: Runs,
-        pass_time: PassTime,
-        clock: Clock,
-        stopped: str,
+        self, world: W, physics: Any, monitor: Any, motion: Any, pass_time: PassTime, clock: Clock
     ) -> None:
-        self.gripper = gripper
+        self.world = world
+        self._physics, self._monitor, self._motion = physics, monitor, motion
+        self.gripper: Literal["open", "closed"] = world.gripper
         self.next_aid = NO_AID
         """Aid for the next motion."""
         self._aid = NO_AID
+        stopped = self.stopped.format(limit=f"{world.arm.protective_stop:g}")
         self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
         """The device time of the running call."""
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sized
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from sims.arm import scene_parts
+from sims.arm.call_time import RETREAT
 
 P = TypeVar("P", bound=Sized)
 
 
 class ArmMotion(ABC, Generic[P]):
     """A program of commands, a row for each step of physics, and whether physics may be skipped."""
+
+    touch_force: ClassVar[float]
+    """Force at which a descent that feels for its support ends, N."""
 
     def __init__(self, physics: Any, monitor: Any) -> None:
         self.physics = physics
@@ -34,6 +38,11 @@ class ArmMotion(ABC, Generic[P]):
         """Start this program; `feeling` ends it when the held object meets its support."""
         self._program, self._row, self._feeling = program, 0, feeling
         self.resting = self._awake = self.tripped = False
+        self._forget_load()
+
+    @abstractmethod
+    def _forget_load(self) -> None:
+        """Begin anew to watch for what the protective stop looks at."""
 
     @abstractmethod
     def halt(self) -> None:
@@ -43,9 +52,24 @@ class ArmMotion(ABC, Generic[P]):
     def _command(self, program: P, row: int) -> None:
         """Command the servos as a row of the program says."""
 
-    @abstractmethod
     def _react(self) -> None:
         """React to the step that ended: guard the arm, feel for a support."""
+        program = self._program if self.guarded and not self.tripped else None
+        if program is not None and self._meets_something():
+            rows = slice(max(0, self._row - steps(RETREAT)), self._row)
+            self._program, self._row = self._back(program, rows), 0
+            self.tripped, self._feeling = True, False
+        if self._feeling and self.monitor.support_force > self.touch_force:
+            self._feeling = False
+            self.halt()
+
+    @abstractmethod
+    def _meets_something(self) -> bool:
+        """Return whether the arm meets more than the protective stop allows."""
+
+    @abstractmethod
+    def _back(self, program: P, rows: slice) -> P:
+        """Return the program that goes these rows back, with the gripper as in the last one."""
 
     def _lets_go(self) -> bool:
         """Every 20 ms: end a grip that slips, and return whether it did."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from devices.arm.arm_world import ArmWorld
 from devices.arm.hidden import BenchHidden
+from devices.arm.layout import base_height
 from devices.arm.things import GRIP_HEIGHT, WALL_THICKNESS, BenchObject, Bin, Obstacle
 
 TIMESTEP = 0.002
@@ -29,7 +31,18 @@ FLOOR_MEETS = f'contype="{FLOOR}" conaffinity="{ARM}"'
 SOLID_MEETS = f'contype="{SOLID}" conaffinity="{ARM}"'
 
 
-def object_xml(name: str, thing: BenchObject, base_height: float, hidden: BenchHidden) -> str:
+def things_xml(world: ArmWorld, *more: str) -> str:
+    """Return the bodies of bins and obstacles, of `more`, and of the objects at their initial poses."""
+    bodies = [_bin(name, tray) for name, tray in world.bins.items()]
+    bodies += [_obstacle(name, block) for name, block in world.obstacles.items()]
+    bodies += more
+    bodies += [
+        _object(name, thing, base_height(world, thing), world.hidden) for name, thing in world.objects.items()
+    ]
+    return "".join(bodies)
+
+
+def _object(name: str, thing: BenchObject, base_height: float, hidden: BenchHidden) -> str:
     """Return the body of an object whose base is at a height, m."""
     length, width, height = thing.size
     if thing.shape == "box":
@@ -46,7 +59,7 @@ def object_xml(name: str, thing: BenchObject, base_height: float, hidden: BenchH
     </body>"""
 
 
-def bin_xml(name: str, tray: Bin) -> str:
+def _bin(name: str, tray: Bin) -> str:
     """Return the body of a bin: its floor `NAME` and its walls `NAME/K`."""
     half_x, half_y = tray.size[0] / 2 + WALL_THICKNESS, tray.size[1] / 2 + WALL_THICKNESS
     half_floor, half_wall = tray.floor / 2, tray.wall_height / 2
@@ -63,7 +76,7 @@ def bin_xml(name: str, tray: Bin) -> str:
     </body>"""
 
 
-def obstacle_xml(name: str, block: Obstacle) -> str:
+def _obstacle(name: str, block: Obstacle) -> str:
     """Return the body of an obstacle."""
     length, width, height = block.size
     return f"""

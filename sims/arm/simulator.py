@@ -9,16 +9,19 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from pydantic import BaseModel
 
-from devices.arm.gripper_tools import Gripper, NamedPose, Objects, OneObject, Picked, SafetyState
+from devices.arm.arm_world import ArmWorld
+from devices.arm.gripper_tools import Gripper, Objects, OneObject, Picked, SafetyState, ThingPose
 from devices.tool import NoArguments, ToolArguments, ToolResult
 from sims.arm import scene_parts
 from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
+from sims.arm.contact_monitor import ContactMonitor
 from sims.arm.fitted_sensors import fitted
 from sims.arm.geometry import Array
+from sims.arm.handling import ArmHandling
 from sims.arm.harm_pieces import SAME_EVENT
+from sims.arm.motion import ArmMotion
 from sims.arm.slots import Slots
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
@@ -28,15 +31,14 @@ LOCK_TIME = 0.1
 """Switching time of the safety lock, s."""
 PLACE = ("x", "y", "z", "yaw")
 
-W = TypeVar("W", bound=BaseModel)
+W = TypeVar("W", bound=ArmWorld)
 
 
 class GripperArm(Simulator[W]):
     """An arm on its bench. The safe state is: arm and gripper as they are, safety locked.
 
     A gripper that holds something keeps holding it through a stop: releasing would drop it. While everything
-    rests, time passes without physics. A subclass makes the parts in `begin`: `_physics`, `_monitor`,
-    `_motion` and `_handling`, then calls `begin_bench`.
+    rests, time passes without physics. A subclass makes `_physics` and `_monitor` in `begin_physics`.
     """
 
     horizon = LONGEST_SETTLING
@@ -62,29 +64,42 @@ class GripperArm(Simulator[W]):
     _physics: Any
     _motion: Any
     _handling: Any
-    _monitor: Any
+    _monitor: ContactMonitor[Any]
 
-    def begin_bench(self) -> None:
-        """Begin the clock of the physics, and find the slots."""
-        self._locked = self.world.safety_locked  # type: ignore[attr-defined]
+    motion: ClassVar[type[ArmMotion[Any]]]
+    handling: ClassVar[type[ArmHandling[Any]]]
+    """What moves it."""
+    pose: ClassVar[type[ToolResult]]
+    """The reading of the fingertips' pose."""
+
+    @abstractmethod
+    def begin_physics(self) -> None:
+        """Build the bench anew with its monitor, and let the objects settle."""
+
+    def begin(self) -> None:
+        """Build the bench anew, begin the clock of the physics, and find the slots."""
+        self.begin_physics()
+        parts = self._physics, self._monitor
+        self._motion = self.motion(*parts)
+        self._handling = self.handling(self.world, *parts, self._motion, self.pass_time, self.clock)
+        self._locked = self.world.safety_locked
         self._ticks = 0
         self._step_ticks = Clock.to_ticks(scene_parts.TIMESTEP)
         self._weakness = 0.0
-        self._slots = Slots(self.world, self._physics.objects, self._slot_radius)  # type: ignore[arg-type]
-
-    @property
-    def _slot_radius(self) -> float:
-        radius: float = self.world.slot_radius  # type: ignore[attr-defined]
-        return radius
+        self._slots = Slots(self.world, self._physics.objects, self.world.slot_radius)
 
     @property
     @abstractmethod
     def held(self) -> str | None:
         """The object that the gripper holds."""
 
-    @abstractmethod
     def tip_reading(self) -> ToolResult:
         """Return the fingertips' pose as the arm reports it."""
+        return self.pose(**rounded(self.pose_axes, self._physics.tip()))
+
+    @abstractmethod
+    def sensed(self, sensor: Any) -> float:
+        """Return the true quantity of a sensor of the whole arm, in the unit of its key's description."""
 
     @abstractmethod
     def joint_load(self, joint: int) -> float:
@@ -128,17 +143,16 @@ class GripperArm(Simulator[W]):
             f"{self.joint_sensor}.{name}": partial(self.joint_load, joint)
             for joint, name in enumerate(self.joints)
         }
-        world: Any = self.world
-        return fitted(self, world.sensors, world.hidden, loads)  # type: ignore[arg-type]
+        return fitted(self, self.world.sensors, self.world.hidden, loads)
 
     def coarse_state(self) -> dict[str, Any]:
         """Return the lock, the gripper's report, whether the arm is at home, and the slots."""
-        home = self.world.home  # type: ignore[attr-defined]
+        home = self.world.home
         from_home = math.dist(self._physics.tip()[:3], (home.x, home.y, home.z))
         return {
             "safety": "locked" if self._locked else "unlocked",
             **self.gripper_reading().model_dump(),
-            "at_home": from_home < self._slot_radius,
+            "at_home": from_home < self.world.slot_radius,
             "at_slot": {slot: self.occupied(slot) for slot in self.slots},
             "_pose": self.tip_reading().model_dump(),
         }
@@ -154,6 +168,16 @@ class GripperArm(Simulator[W]):
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
         """Return what the arm reports, as values."""
         return {tool: value.model_dump() for tool, value in self.reports().items()}
+
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """The world and the constant part of the bench."""
+        return (self.world, self._physics.bench)
+
+    @property
+    def struck(self) -> frozenset[str]:
+        """What arm or load touches now, and should not."""
+        return self._monitor.struck
 
     @property
     def steps_computed(self) -> int:
@@ -178,15 +202,14 @@ class GripperArm(Simulator[W]):
 
     def do_list_objects(self, arguments: NoArguments, call: CallOptions) -> Objects:
         """List all names."""
-        world: Any = self.world
-        return Objects(objects=list(world.objects), bins=list(world.bins))
+        return Objects(objects=list(self.world.objects), bins=list(self.world.bins))
 
-    def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> NamedPose:
+    def do_get_object_pose(self, arguments: OneObject, call: CallOptions) -> ThingPose:
         """Read the pose to pick an object at, or to place into a bin at."""
         name = arguments.object_id
-        tray = self.world.bins.get(name)  # type: ignore[attr-defined]
+        tray = self.world.bins.get(name)
         pose = self._physics.objects.pose(name) if tray is None else (tray.x, tray.y, tray.z, tray.yaw)
-        return NamedPose(name=name, **rounded(PLACE, pose))
+        return ThingPose(name=name, **rounded(PLACE, pose))
 
     # Safety.
 
@@ -216,7 +239,7 @@ class GripperArm(Simulator[W]):
 
     def do_home(self, arguments: NoArguments, call: CallOptions) -> ToolResult:
         """Move up to travel height, across, and to the rest pose."""
-        goal = self.goal_of(self.world.home)  # type: ignore[attr-defined]
+        goal = self.goal_of(self.world.home)
         self._handling.perform(call, lambda handling: handling.go_over(goal))
         return self.tip_reading()
 

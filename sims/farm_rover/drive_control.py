@@ -41,7 +41,7 @@ class DriveControl:
         self._planned: tuple[Point, Point, tuple[Point, ...] | None] | None = None
         """The last planned route: start, end and corners."""
 
-    def drive_to(self, goal: Pose, call: CallOptions) -> tools.Pose:
+    def drive_to(self, goal: Pose, call: CallOptions) -> tools.RoverPose:
         """Drive to a pose round all shapes; a goal inside one is still driven to."""
         state, world = self._farm.state, self._farm.world
         start, end = (state.pose.x, state.pose.y), (goal.x, goal.y)
@@ -195,6 +195,8 @@ def _turn(pose: Pose, yaw: float, rover: Rover, pace: float = 1.0) -> Drive:
     return drive if pace == 1.0 else Drive(pose, (here, here), yaw, rover, drive.duration / pace)
 
 
-def rounded(pose: Pose) -> tools.Pose:
+def rounded(pose: Pose) -> tools.RoverPose:
     """Return a pose as the tools report it."""
-    return tools.Pose(x=round(pose.x, DECIMALS), y=round(pose.y, DECIMALS), yaw=round(pose.yaw, DECIMALS))
+    return tools.RoverPose(
+        x=round(pose.x, DECIMALS), y=round(pose.y, DECIMALS), yaw=round(pose.yaw, DECIMALS)
+    )

@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 SOIL_RULES = (OVER_IRRIGATION.kind, PONDING.kind, LEACHING.kind, RUNOFF.kind)
 
 
-class Rover(Farm, Protocol):
+class InterventionRover(Farm, Protocol):
     """The simulator as interventions see it."""
 
     execution: ToolExecution
     drive_control: DriveControl
 
 
-class ClampDose(Intervention[Rover]):
+class ClampDose(Intervention[InterventionRover]):
     """The same call with the dose of water, pesticide or fruit cut to the limit."""
 
     name = "clamp_dose"
 
-    def before(self, sim: Rover, call: ChangedCall) -> None:
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Limit pumps and harvest."""
         state, hopper = sim.state, sim.world.hopper
         state.hopper_room = max(0.0, hopper.capacity * hopper.heaped_share - state.heap)
         sim.execution.limit_pumping = lambda pumping: self._limit(sim, call, pumping)
 
-    def after(self, sim: Rover, call: ChangedCall) -> None:
+    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Remove the limits."""
         sim.state.hopper_room = None
         sim.execution.limit_pumping = None
 
     @staticmethod
-    def _limit(sim: Rover, call: ChangedCall, pumping: Pumping) -> Limit:
+    def _limit(sim: InterventionRover, call: ChangedCall, pumping: Pumping) -> Limit:
         event = call.event
         if event is not None and event.kind == DRY_PUMP.kind:
             return Limit(tight=event.entity != pumping.plant, stops_when_dry=True)
@@ -52,7 +52,7 @@ class ClampDose(Intervention[Rover]):
         return Limit(budget(sim, call, pumping), tight=tight)
 
 
-def _harmless_water(sim: Rover, call: ChangedCall, pumping: Pumping) -> float | None:
+def _harmless_water(sim: InterventionRover, call: ChangedCall, pumping: Pumping) -> float | None:
     event = call.event
     if event is not None and event.entity != pumping.plant:
         return None
@@ -62,78 +62,78 @@ def _harmless_water(sim: Rover, call: ChangedCall, pumping: Pumping) -> float | 
     return harmless_volume(plant, sim.soil, pumping.pieces, most, kinds, sim.clock.now)
 
 
-def _harmless_pesticide(sim: Rover, call: ChangedCall, pumping: Pumping) -> float | None:
+def _harmless_pesticide(sim: InterventionRover, call: ChangedCall, pumping: Pumping) -> float | None:
     shares, event = pumping.shares, call.event
     concerned = set(shares) if event is None else {event.entity} & set(shares)
     plants = sim.state.plants
     return min((plants[name].pesticide_room / shares[name] for name in concerned), default=None)
 
 
-class Wait(Intervention[Rover]):
+class FarmWait(Intervention[InterventionRover]):
     """The same call after the person has gone, at the same time."""
 
     name = "wait"
 
-    def before(self, sim: Rover, call: ChangedCall) -> None:
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Remove the person, also for what is sprayed until the sprayer has run out."""
         sim.state.alone = sim.state.sprays_alone = True
 
-    def after(self, sim: Rover, call: ChangedCall) -> None:
+    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Bring the person back."""
         sim.state.alone = False
 
 
-class Later(Intervention[Rover]):
+class Later(Intervention[InterventionRover]):
     """The same call as if its pre-harvest interval were over, at the same time."""
 
     name = "later"
 
-    def before(self, sim: Rover, call: ChangedCall) -> None:
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Allow the harvest."""
         sim.state.interval_over = True
 
-    def after(self, sim: Rover, call: ChangedCall) -> None:
+    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Restore the interval."""
         sim.state.interval_over = False
 
 
-class ClosedValve(Intervention[Rover]):
+class ClosedValve(Intervention[InterventionRover]):
     """The same call with every valve tightly closed while it runs."""
 
     name = "closed_valve"
 
-    def before(self, sim: Rover, call: ChangedCall) -> None:
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Close both valves."""
         sim.state.water.shut = sim.state.pesticide.shut = True
 
-    def after(self, sim: Rover, call: ChangedCall) -> None:
+    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Let stuck valves leak again."""
         sim.state.water.shut = sim.state.pesticide.shut = False
 
 
-class Charged(Intervention[Rover]):
+class Charged(Intervention[InterventionRover]):
     """The same call with the battery charged by what its reserve lacks."""
 
     name = "charged"
 
-    def before(self, sim: Rover, call: ChangedCall) -> None:
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Charge the battery."""
         if call.event is not None:
             sim.state.battery += call.event.severity
 
 
-class Detour(Intervention[Rover]):
+class FarmDetour(Intervention[InterventionRover]):
     """The same drive on a route without contact, arriving at the same time."""
 
     name = "detour"
 
-    def before(self, sim: Rover, call: ChangedCall) -> None:
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Keep clear of everything, without slip off the track."""
         sim.drive_control.keeps_clear = True
 
-    def after(self, sim: Rover, call: ChangedCall) -> None:
+    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Restore normal drives."""
         sim.drive_control.keeps_clear = False
 
 
-FARM_INTERVENTIONS = by_name((ClampDose(), Detour(), Wait(), Later(), ClosedValve(), Charged()))
+FARM_INTERVENTIONS = by_name((ClampDose(), FarmDetour(), FarmWait(), Later(), ClosedValve(), Charged()))

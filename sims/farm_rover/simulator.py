@@ -175,23 +175,23 @@ class FarmSimulator(Simulator[FarmWorld]):
 
     # Tools.
 
-    def do_unlock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
+    def do_unlock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.RoverSafety:
         """Unlock, or do nothing if unlocked."""
         self.pass_time(self.world.rover.switch_s)
         self.state.safety_locked = False
-        return tools.SafetyState(safety="unlocked")
+        return tools.RoverSafety(safety="unlocked")
 
-    def do_lock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.SafetyState:
+    def do_lock_safety_mode(self, arguments: NoArguments, call: CallOptions) -> tools.RoverSafety:
         """Lock, or do nothing if locked."""
         self.pass_time(self.world.rover.switch_s)
         self.state.safety_locked = True
-        return tools.SafetyState(safety="locked")
+        return tools.RoverSafety(safety="locked")
 
-    def do_move_to(self, arguments: tools.MoveTo, call: CallOptions) -> tools.Pose:
+    def do_move_to(self, arguments: tools.MoveTo, call: CallOptions) -> tools.RoverPose:
         """Drive to a pose, round beds and obstacles; a goal inside one is still driven to."""
         return self.drive_control.drive_to(Pose(x=arguments.x, y=arguments.y, yaw=arguments.yaw), call)
 
-    def do_move_home(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
+    def do_move_home(self, arguments: NoArguments, call: CallOptions) -> tools.RoverPose:
         """Drive to the base."""
         return self.drive_control.drive_to(self.world.stations["base"], call)
 
@@ -232,14 +232,14 @@ class FarmSimulator(Simulator[FarmWorld]):
         state.fruit = min(state.fruit + 1, world.hopper.capacity)
         return tools.Harvested(plant_id=name, fruit=state.fruit, capacity=world.hopper.capacity)
 
-    def do_dump_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
+    def do_dump_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.HopperReading:
         """Empty the hopper into the collection bin."""
         with self.execution.running(call):
             self.execution.run(None, self.world.rover.dump_s)
         state = self.state
         state.collected_fruit += state.fruit
         state.fruit, state.heap, state.heaped_by = 0, 0.0, None
-        return tools.Hopper(fruit=0, capacity=self.world.hopper.capacity)
+        return tools.HopperReading(fruit=0, capacity=self.world.hopper.capacity)
 
     def do_refill_water_tank(self, arguments: NoArguments, call: CallOptions) -> tools.Tank:
         """Fill the water tank until its float valve closes, and reset the booked content."""
@@ -248,12 +248,12 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.state.booked_liters = tank.capacity_liters
         return tools.Tank(tank_liters=round(tank.capacity_liters, DECIMALS))
 
-    def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.PesticideTank:
+    def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.TankReading:
         """Fill the pesticide tank until its float valve closes, and reset the booked content."""
         tank = self.world.pesticide_tank
         self._refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
         self.state.booked_ml = tank.capacity_ml
-        return tools.PesticideTank(tank_ml=round(tank.capacity_ml, DECIMALS))
+        return tools.TankReading(tank_ml=round(tank.capacity_ml, DECIMALS))
 
     def _refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
         seconds, flow = filling(capacity - hose.content, rate, call)
@@ -277,7 +277,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         state.battery = 1.0
         return tools.Battery(battery=1.0)
 
-    def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> tools.Pose:
+    def do_sense_pose(self, arguments: NoArguments, call: CallOptions) -> tools.RoverPose:
         """Read the pose."""
         self._read()
         return rounded(self.state.pose)
@@ -287,7 +287,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         self._read()
         return self._charge()
 
-    def do_sense_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.Hopper:
+    def do_sense_hopper(self, arguments: NoArguments, call: CallOptions) -> tools.HopperReading:
         """Read the hopper's count."""
         self._read()
         return self._hopper()
@@ -307,22 +307,22 @@ class FarmSimulator(Simulator[FarmWorld]):
             {"plant_id": name, "soil": soil, "ripe": plant.ripe, "pests": plant.pests}
         )
 
-    def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.NamedPose:
+    def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.PlantPose:
         """Read the pose of a plant."""
         place = self.world.plants[arguments.plant_id]
         self._read()
-        return tools.NamedPose(name=arguments.plant_id, **rounded(place).model_dump())
+        return tools.PlantPose(name=arguments.plant_id, **rounded(place).model_dump())
 
-    def do_get_station_pose(self, arguments: tools.OneStation, call: CallOptions) -> tools.NamedPose:
+    def do_get_station_pose(self, arguments: tools.OneStation, call: CallOptions) -> tools.PlantPose:
         """Read the pose of a station."""
         place = self.world.stations[arguments.station_name]
         self._read()
-        return tools.NamedPose(name=arguments.station_name, **rounded(place).model_dump())
+        return tools.PlantPose(name=arguments.station_name, **rounded(place).model_dump())
 
     def registers(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the lock, the pose, the charge, and the hopper's count."""
         results: dict[str, ToolResult] = {
-            "lock_safety_mode": tools.SafetyState(
+            "lock_safety_mode": tools.RoverSafety(
                 safety="locked" if self.state.safety_locked else "unlocked"
             ),
             "sense_pose": rounded(self.state.pose),
@@ -334,8 +334,8 @@ class FarmSimulator(Simulator[FarmWorld]):
     def _charge(self) -> tools.Battery:
         return tools.Battery(battery=round(self.state.battery, 1))
 
-    def _hopper(self) -> tools.Hopper:
-        return tools.Hopper(fruit=self.state.fruit, capacity=self.world.hopper.capacity)
+    def _hopper(self) -> tools.HopperReading:
+        return tools.HopperReading(fruit=self.state.fruit, capacity=self.world.hopper.capacity)
 
     def _read(self) -> None:
         self.pass_time(self.world.rover.read_s)

@@ -14,16 +14,15 @@ from devices.arm.things import GRIP_HEIGHT
 from devices.robotic_arm.world import BenchWorld
 from sims.arm import scene_parts
 from sims.arm.aid import NO_AID
-from sims.arm.call_time import TICK, PassTime
+from sims.arm.call_time import TICK
 from sims.arm.geometry import Array, wrapped
 from sims.arm.handling import ArmHandling
 from sims.arm.motion import steps
 from sims.arm.speed_profile import MotionLimits
-from sims.clock import Clock
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import detour, quantities, scene
-from sims.robotic_arm.harm_monitor import HarmMonitor
-from sims.robotic_arm.motion import Motion
+from sims.robotic_arm.harm_monitor import BenchMonitor
+from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.trajectory import retimed, route, within_joint_speeds
 from sims.simulator import CallOptions
@@ -45,33 +44,25 @@ HOLDING_APERTURE = 0.002
 """A closed gripper that is open wider than this, m, reports that it holds something."""
 
 
-class Handling(ArmHandling):
-    """Motions of the arm from start to rest. They take device time by `pass_time(seconds, tick)`."""
+class BenchHandling(ArmHandling[BenchWorld]):
+    """Motions of the arm from start to rest."""
 
-    def __init__(
-        self,
-        world: BenchWorld,
-        physics: BenchPhysics,
-        monitor: HarmMonitor,
-        motion: Motion,
-        pass_time: PassTime,
-        clock: Clock,
-    ) -> None:
-        self.world = world
-        self._physics = physics
-        self._monitor = monitor
-        self._motion = motion
-        stopped = (
-            f"The arm met something with more than {world.arm.protective_stop:g} N and stopped itself. "
-            "The safety is locked now: call unlock_safety, and move away from it."
-        )
-        super().__init__(world.gripper, motion, pass_time, clock, stopped)
+    stopped = (
+        "The arm met something with more than {limit} N and stopped itself. "
+        "The safety is locked now: call unlock_safety, and move away from it."
+    )
+    _physics: BenchPhysics
+    _monitor: BenchMonitor
+    _motion: BenchMotion
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self.elsewhere = False
         """In a counterfactual: the arm may stand elsewhere than in the original at this moment."""
-        arm = world.arm
+        arm = self.world.arm
         self._limits = MotionLimits(arm.speed, arm.acceleration, arm.yaw_speed)
         self._joint_speeds = np.array(arm.joint_speeds())
-        self._travel = _travel_height(world, physics)
+        self._travel = _travel_height(self.world, self._physics)
 
     @property
     def holding(self) -> bool:
@@ -90,7 +81,7 @@ class Handling(ArmHandling):
         return quantities.command_error(self._physics)
 
     def _rehearse(
-        self, call: CallOptions, action: Callable[[Handling], None], target: str | None, closing: bool
+        self, call: CallOptions, action: Callable[[BenchHandling], None], target: str | None, closing: bool
     ) -> float:
         """Return the natural duration of a motion, s, from a rehearsal on a copy of everything."""
         count = 0

@@ -1,7 +1,4 @@
-"""Monitors the bench's physics for harm (`devices.robotic_arm.harm_rules`).
-
-Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
-"""
+"""Monitors the bench's physics for harm (`devices.robotic_arm.harm_rules`)."""
 
 from __future__ import annotations
 
@@ -11,9 +8,7 @@ from devices.robotic_arm import harm_rules as rules
 from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
 from devices.robotic_arm.safeguards import Break, is_broken
 from sims.arm import scene_parts
-from sims.arm.drive_loads import DriveLoads
-from sims.arm.harm_pieces import HarmPieces
-from sims.arm.moved_objects import MovedObjects
+from sims.arm.contact_monitor import ContactMonitor
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities
 from sims.robotic_arm.physics import AXES, BenchPhysics
@@ -40,7 +35,7 @@ class Curtain:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class BenchTouch:
     """Meaning of contacts: what is touched, and whether a finger presses it, it is hit, or stood upon."""
 
     thing: str
@@ -50,36 +45,22 @@ class Touch:
     rows: list[int]
 
 
-class HarmMonitor:
-    """Evaluates the harm rules over the physics, for the running call and its targets."""
+class BenchMonitor(ContactMonitor[BenchTouch]):
+    """The bench's harm: contacts, torques, loads on objects, the light curtain and zones."""
+
+    physics: BenchPhysics
 
     def __init__(
         self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
     ) -> None:
-        self.physics = physics
-        self._limits = physics.world.limits
-        self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
-        self.moved = MovedObjects(physics.objects, self._limits.displacement, self._limits.drop_height)
+        super().__init__(physics, ledger, physics.world.limits.torques())
         self.curtain = curtain
         self.unlocked = unlocked
-        self.loads = DriveLoads(self._limits.torques(), scene_parts.TIMESTEP)
-        """The low-passed torques of the arm's drives."""
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
-        self._closing = False
         self._put: dict[str, dict[str, float]] = {}
         self._span = scene_parts.TIMESTEP
-        self._seen: tuple[bytes, str | None] | None = None
-        self._touches: tuple[Touch, ...] = ()
-        self.touch: dict[str, float] = {}
-        """Forces in the last step on things that are not targets, N."""
-        self.squeeze: dict[str, float] = {}
-        """Forces with which both fingers pressed objects in the last step, N."""
         self.overload = 0.0
         """Excess of the worst joint's low-passed torque over its limit, N m."""
-        self.bump = 0.0
-        """Peak of their sum since it was last set to 0, N."""
-        self.support_force = 0.0
-        """Force with which the held object met its support in the last step, N."""
         self.outside_force = 0.0
         """Force from outside on arm, gripper and held object, low-passed as by a collision observer, N."""
         self._outside = 0.0
@@ -101,18 +82,11 @@ class HarmMonitor:
         self._put[name] = {}
         self._seen = None
 
-    def after_step(self, t: float) -> None:
-        """Evaluate the step that ended at device time `t`, s."""
-        self.pieces.begin_step()
-        self.between_fingers, self.support_force = None, 0.0
-        self.touch, self.squeeze = {}, {}
-        self._outside = 0.0
+    def _examine(self, t: float) -> None:
+        self.between_fingers, self._outside = None, 0.0
         if self.physics.data.ncon:
             self._contacts(t)
         self.outside_force += (self._outside - self.outside_force) * self._span / OBSERVER_TIME
-        self._load(t)
-        if self.pieces.looks():
-            self._slow_look(t)
 
     def _load(self, t: float) -> None:
         self.loads.after_step(self.physics.data.qfrc_actuator[:AXES])
@@ -123,21 +97,9 @@ class HarmMonitor:
     # Contacts.
 
     def _contacts(self, t: float) -> None:
-        data = self.physics.data
-        contact = data.contact
-        pairs = contact.geom
-        seen = pairs.tobytes(), self.physics.held
-        if seen != self._seen:
-            self._seen, self._touches = seen, self._meaning(pairs.tolist())
-        if not self._touches:
-            return
-        rows, forces = contact.efc_address.tolist(), data.efc_force.tolist()
         hits: dict[str, float] = {}
         sides: dict[str, list[float]] = {}
-        for touch in self._touches:
-            force = sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])
-            if force <= 0.0:
-                continue
+        for touch, force in self._pressing(self.physics.held):
             if touch.finger is None and touch.thing != self.physics.held:
                 self._outside += force
             if touch.finger is not None:
@@ -159,20 +121,18 @@ class HarmMonitor:
             self._outside += abs(pressed[0] - sum(pressed[1:]))
             if len(pressed) == 2:
                 self.between_fingers, self.squeeze[name] = name, min(pressed)
-                excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
-                if excess > 0.0:
-                    self.pieces.in_step(rules.GRIP_FORCE.kind, name, t, excess)
+                self._note_squeeze(name, t)
 
     def _support(self, floor: str, force: float, hits: dict[str, float]) -> None:
         before = self.support_force
         self.support_force += force
-        excess = self.support_force - max(before, self._limits.set_down_force)
+        excess = self.support_force - max(before, self.limits.set_down_force)
         if excess > 0.0:
             hits[floor] = hits.get(floor, 0.0) + excess
 
-    def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
+    def _meaning(self, pairs: list[list[int]]) -> tuple[BenchTouch, ...]:
         """Return the meanings of the contacts of the machine and of the held object."""
-        found: dict[tuple[str, str], Touch] = {}
+        found: dict[tuple[str, str], BenchTouch] = {}
         for row, (a, b) in enumerate(pairs):
             one, other = self._named(a), self._named(b)
             if self._is_machine(one) or (one[0] == self.physics.held and not self._is_machine(other)):
@@ -183,7 +143,7 @@ class HarmMonitor:
             if (thing, toucher) not in found:
                 finger = toucher if other_kind == FINGER and kind == THING else None
                 hit, floor = (None, thing) if kind == FLOOR and other_kind == THING else (thing, None)
-                found[thing, toucher] = Touch(thing, finger, hit, floor, [])
+                found[thing, toucher] = BenchTouch(thing, finger, hit, floor, [])
             found[thing, toucher].rows.append(row)
         return tuple(found.values())
 
@@ -211,10 +171,10 @@ class HarmMonitor:
                 self.pieces.in_look(kind, name, t, excess)
         self._remember_loads()
         for name, load in self._stacked().items():
-            if load > self._limits.stacked_load:
-                self.pieces.in_look(rules.STACKING.kind, name, t, load - self._limits.stacked_load)
+            if load > self.limits.stacked_load:
+                self.pieces.in_look(rules.STACKING.kind, name, t, load - self.limits.stacked_load)
         if self.unlocked and self.curtain.broken(t):
-            excess = quantities.speed(physics) - self._limits.still_speed
+            excess = quantities.speed(physics) - self.limits.still_speed
             if excess > 0.0:
                 self.pieces.in_look(rules.LIGHT_CURTAIN.kind, rules.LIGHT_CURTAIN.kind, t, excess)
         if physics.world.zones:

@@ -8,12 +8,11 @@ from typing import Literal
 import numpy as np
 
 from sims.arm import scene_parts
-from sims.arm.call_time import RETREAT
 from sims.arm.geometry import Array
 from sims.arm.motion import ArmMotion, steps
 from sims.robotic_arm import scene
 from sims.robotic_arm.collision_mask import CollisionMask
-from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.kinematics import joint_angles
 from sims.robotic_arm.physics import BenchPhysics
 
@@ -25,12 +24,10 @@ SQUEEZE_TIME = 0.2
 """Rise time of the grip force, s."""
 PAUSE = 0.1
 """Pause of a grip or a release after its motion, s."""
-TOUCH_FORCE = 2.0
-"""Force at which a descent that feels for its support ends, N."""
 
 
 @dataclass(frozen=True)
-class Program:
+class BenchProgram:
     """Commands for the next steps: `controls` (n, 8) are targets of the servos, rad, and of the fingers, m;
     `cap` (n,) is the fingers' force in N; `joints` and `poses` are what the servos are to reach.
     """
@@ -44,17 +41,18 @@ class Program:
         return len(self.cap)
 
 
-def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Array) -> Program:
-    return Program(np.column_stack([servo, finger, finger]), joints, poses, cap.tolist())
+def _program(servo: Array, joints: Array, poses: Array, finger: Array, cap: Array) -> BenchProgram:
+    return BenchProgram(np.column_stack([servo, finger, finger]), joints, poses, cap.tolist())
 
 
-class Motion(ArmMotion[Program]):
+class BenchMotion(ArmMotion[BenchProgram]):
     """Runs a program step by step on the physics and its monitor."""
 
+    touch_force = 2.0
     physics: BenchPhysics
-    monitor: HarmMonitor
+    monitor: BenchMonitor
 
-    def __init__(self, physics: BenchPhysics, monitor: HarmMonitor) -> None:
+    def __init__(self, physics: BenchPhysics, monitor: BenchMonitor) -> None:
         super().__init__(physics, monitor)
         self.mask = CollisionMask(physics)
         self.release_aid: Literal["lower", "beside"] | None = None
@@ -62,7 +60,7 @@ class Motion(ArmMotion[Program]):
 
     # Programs.
 
-    def along(self, poses: Array, finger: float | None = None) -> Program:
+    def along(self, poses: Array, finger: float | None = None) -> BenchProgram:
         """Return a program that follows poses (n, 4) while the fingers move to `finger`."""
         physics, count = self.physics, len(poses)
         joints = joint_angles(poses, physics.joints) if count else np.empty((0, 6))
@@ -74,24 +72,24 @@ class Motion(ArmMotion[Program]):
             fingers, caps = self._ramp(finger, count), np.full(count, scene.OPENING_FORCE)
         return _program(servo, joints, poses, fingers, caps)
 
-    def standing(self, finger: Array, cap: Array) -> Program:
+    def standing(self, finger: Array, cap: Array) -> BenchProgram:
         """Return a program that moves only the fingers."""
         count = len(finger)
         joints = np.repeat(self.physics.joints[None], count, axis=0)
         poses = np.repeat(self.physics.target[None], count, axis=0)
         return _program(joints, joints, poses, finger, cap)
 
-    def opening(self, half: float) -> Program:
+    def opening(self, half: float) -> BenchProgram:
         """Return a program that moves both fingers to `half` the aperture and pauses."""
         count = steps(abs(half - self.physics.aperture / 2) / FINGER_SPEED + PAUSE)
         return self.standing(self._ramp(half, count), np.full(count, scene.OPENING_FORCE))
 
-    def approaching(self, half: float) -> Program:
+    def approaching(self, half: float) -> BenchProgram:
         """Return a program that closes both fingers gently to `half` the aperture or until they stop."""
         count = steps(max(self.physics.aperture / 2 - half, 0.0) / FINGER_SPEED + PAUSE)
         return self.standing(self._ramp(half, count), np.full(count, APPROACH_FORCE))
 
-    def squeezing(self, force: float) -> Program:
+    def squeezing(self, force: float) -> BenchProgram:
         """Return a program that raises the force to `force`, N, and pauses; the target lies beyond closed."""
         rise = np.linspace(min(APPROACH_FORCE, force), force, steps(SQUEEZE_TIME))
         cap = np.concatenate([rise, np.full(steps(PAUSE), force)])
@@ -104,9 +102,7 @@ class Motion(ArmMotion[Program]):
 
     # Running.
 
-    def load(self, program: Program, *, feeling: bool = False) -> None:
-        """Start this program; `feeling` ends it when the held object meets its support."""
-        super().load(program, feeling=feeling)
+    def _forget_load(self) -> None:
         self.monitor.outside_force = 0.0
 
     def halt(self) -> None:
@@ -116,22 +112,13 @@ class Motion(ArmMotion[Program]):
         self.physics.stand()
         self.resting = False
 
-    def _trip(self, program: Program) -> None:
-        """End the running program by the protective stop: the arm goes back by `RETREAT` of its way."""
-        row = self._row
-        back = slice(max(0, row - steps(RETREAT)), row)
-        joints, poses = program.joints[back][::-1], program.poses[back][::-1]
-        finger, cap = program.controls[back, -1], np.array(program.cap[back])
-        self._program, self._row = _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap), 0
-        self.tripped, self._feeling = True, False
+    def _meets_something(self) -> bool:
+        return self.monitor.outside_force > self.physics.world.arm.protective_stop
 
-    def _react(self) -> None:
-        program = self._program if self.guarded and not self.tripped else None
-        if program is not None and self.monitor.outside_force > self.physics.world.arm.protective_stop:
-            self._trip(program)
-        if self._feeling and self.monitor.support_force > TOUCH_FORCE:
-            self._feeling = False
-            self.halt()
+    def _back(self, program: BenchProgram, rows: slice) -> BenchProgram:
+        joints, poses = program.joints[rows][::-1], program.poses[rows][::-1]
+        finger, cap = program.controls[rows, -1], np.array(program.cap[rows])
+        return _program(joints, joints, poses, finger[-1:].repeat(len(joints)), cap)
 
     def _lets_go(self) -> bool:
         slips = self.physics.held is not None and self.physics.slips()
@@ -157,7 +144,7 @@ class Motion(ArmMotion[Program]):
             self.mask.lower(name)
             self.monitor.released(name)
 
-    def _command(self, program: Program, row: int) -> None:
+    def _command(self, program: BenchProgram, row: int) -> None:
         self.physics.control(program.controls[row], program.cap[row])
 
     def _catch_up(self) -> None:

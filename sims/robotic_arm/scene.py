@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devices.arm.layout import base_height
 from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.world import COLUMN_RADIUS, ArmSpec, BenchWorld
 from sims.arm import scene_parts
@@ -21,10 +20,8 @@ from sims.arm.scene_parts import (
     CONTACT_IMPEDANCE,
     CONTACT_TIME,
     FLOOR_MEETS,
-    bin_xml,
-    object_xml,
-    obstacle_xml,
     quaternion,
+    things_xml,
 )
 from sims.robotic_arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
 
@@ -62,18 +59,11 @@ def _head() -> str:
 
 def scene_xml(world: BenchWorld) -> str:
     """Return the MJCF text of a bench, every object at its initial pose."""
-    bodies = [bin_xml(name, tray) for name, tray in world.bins.items()]
-    bodies += [obstacle_xml(name, block) for name, block in world.obstacles.items()]
-    bodies += [_zone(name, zone) for name, zone in world.zones.items()]
-    bodies.append(_arm(world.arm))
-    bodies += [
-        object_xml(name, thing, base_height(world, thing), world.hidden)
-        for name, thing in world.objects.items()
-    ]
+    bodies = things_xml(world, *(_zone(name, zone) for name, zone in world.zones.items()), _arm(world.arm))
     welds = "".join(f'<weld name="{n}" body1="palm" body2="{n}" active="false"/>' for n in world.objects)
     return f"""<mujoco model="bench">{_head()}
   <worldbody>
-    <geom name="bench" type="plane" size="2 2 0.1" {FLOOR_MEETS}/>{"".join(bodies)}
+    <geom name="bench" type="plane" size="2 2 0.1" {FLOOR_MEETS}/>{bodies}
   </worldbody>
   <equality>
     <joint name="fingers" joint1="finger_left" joint2="finger_right" polycoef="0 1 0 0 0"/>{welds}

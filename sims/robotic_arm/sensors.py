@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from devices.robotic_arm.world import SensorName
 from sims.robotic_arm import quantities
-from sims.robotic_arm.handling import Handling
-from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.handling import BenchHandling
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.physics import BenchPhysics
 
 
 def quantity(
-    sensor: SensorName, physics: BenchPhysics, handling: Handling, monitor: HarmMonitor, t: float
+    sensor: SensorName, physics: BenchPhysics, handling: BenchHandling, monitor: BenchMonitor, t: float
 ) -> float:
     """Return the true quantity of a sensor of the whole arm at device time `t`, s, in the unit of its key."""
     match sensor:

@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from devices.arm.gripper_tools import OneObject, Picked, Placed, Pose
+from devices.arm.gripper_tools import OneObject, Picked, Placed, TipPose
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_of_move
 from devices.robotic_arm.safeguards import AXES as JOINTS
@@ -16,10 +16,10 @@ from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
 from sims.arm.simulator import GripperArm, rounded
 from sims.robotic_arm import quantities, sensors, truth
-from sims.robotic_arm.handling import Handling
-from sims.robotic_arm.harm_monitor import Curtain, HarmMonitor
+from sims.robotic_arm.handling import BenchHandling
+from sims.robotic_arm.harm_monitor import BenchMonitor, Curtain
 from sims.robotic_arm.interventions import ARM_INTERVENTIONS
-from sims.robotic_arm.motion import Motion
+from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
 from sims.simulator import CallOptions
 
@@ -36,46 +36,31 @@ class ArmSimulator(GripperArm[BenchWorld]):
     interlocks = ARM_INTERLOCKS
     interventions = ARM_INTERVENTIONS
     kept = (*GripperArm.kept, "_curtain")
+    motion, handling, pose = BenchMotion, BenchHandling, TipPose
     _physics: BenchPhysics
-    _motion: Motion
-    _handling: Handling
-    _monitor: HarmMonitor
+    _handling: BenchHandling
+    _monitor: BenchMonitor
     pose_axes = AXES
     joint_sensor = "joint_current"
     joints = tuple(str(number) for number in range(1, len(JOINTS) + 1))
 
     # The base's hooks.
 
-    def begin(self) -> None:
+    def begin_physics(self) -> None:
         """Build the bench anew and let the objects settle."""
         world = self.world
         self._physics = BenchPhysics(world)
         self._curtain = Curtain(world.light_curtain)
         unlocked = not world.safety_locked
-        self._monitor = HarmMonitor(self._physics, self.ledger, self._curtain, unlocked=unlocked)
-        self._motion = Motion(self._physics, self._monitor)
-        self._handling = Handling(
-            world, self._physics, self._monitor, self._motion, self.pass_time, self.clock
-        )
-        self.begin_bench()
+        self._monitor = BenchMonitor(self._physics, self.ledger, self._curtain, unlocked=unlocked)
 
     def left_out(self) -> None:
         """Let motions after this call start elsewhere than in the original."""
         self._handling.elsewhere = True
 
-    @property
-    def shared(self) -> tuple[object, ...]:
-        """The world and the constant part of the bench."""
-        return (self.world, self._physics.bench)
-
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
         return truth.state(self._physics, self._handling, self._monitor, self.clock.now)
-
-    @property
-    def struck(self) -> frozenset[str]:
-        """What arm or load touches now, and should not."""
-        return frozenset(self._monitor.touch)
 
     # Motion.
 
@@ -131,10 +116,6 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """Lock or unlock the safety; the light curtain counts while it is unlocked."""
         super().set_lock(locked=locked)
         self._monitor.unlocked = not locked
-
-    def tip_reading(self) -> Pose:
-        """Return the fingertips' pose as the arm reports it."""
-        return Pose(**rounded(AXES, self._physics.tip()))
 
     def joint_load(self, joint: int) -> float:
         """Return the torque of a joint (from 0), N m."""

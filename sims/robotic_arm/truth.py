@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from sims.robotic_arm import quantities
-from sims.robotic_arm.handling import Handling
-from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.handling import BenchHandling
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.physics import AXES, BenchPhysics
 
 POSE = ("x", "y", "z", "yaw")
 
 
-def state(physics: BenchPhysics, handling: Handling, monitor: HarmMonitor, t: float) -> dict[str, Any]:
+def state(physics: BenchPhysics, handling: BenchHandling, monitor: BenchMonitor, t: float) -> dict[str, Any]:
     """Return it at device time `t`, s, with the quantities that the harm rules name as signals."""
     return {
         "safety_locked": not monitor.unlocked,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +12,12 @@ from devices.arm.things import GRIP_HEIGHT, BenchObject
 from devices.so101_arm.world import DOWN, So101World
 from sims.arm import scene_parts
 from sims.arm.aid import NO_AID
-from sims.arm.call_time import PassTime
 from sims.arm.geometry import Array, UnreachableError, wrapped
 from sims.arm.handling import ArmHandling
 from sims.arm.motion import steps
-from sims.clock import Clock
-from sims.so101_arm.harm_monitor import HarmMonitor
+from sims.so101_arm.harm_monitor import So101Monitor
 from sims.so101_arm.kinematics import Kinematics
-from sims.so101_arm.motion import Motion, Program
+from sims.so101_arm.motion import So101Motion, So101Program
 from sims.so101_arm.paths import joint_path, round_axis, straight
 from sims.so101_arm.physics import CLOSED, So101Physics
 
@@ -45,27 +44,19 @@ TURNS = 6
 QUARTER = math.pi / 2
 
 
-class Handling(ArmHandling):
-    """Motions of the arm from start to rest. They take device time by `pass_time(seconds, tick)`."""
+class So101Handling(ArmHandling[So101World]):
+    """Motions of the arm from start to rest."""
 
-    def __init__(
-        self,
-        world: So101World,
-        physics: So101Physics,
-        monitor: HarmMonitor,
-        motion: Motion,
-        pass_time: PassTime,
-        clock: Clock,
-    ) -> None:
-        self.world = world
-        self._physics = physics
-        self._monitor = monitor
-        self._motion = motion
-        stopped = (
-            f"A joint gave more than {world.arm.protective_stop:g} N m, and the arm stopped itself. "
-            "The safety is locked now: call unlock_safety, and move away from what it met."
-        )
-        super().__init__(world.gripper, motion, pass_time, clock, stopped)
+    stopped = (
+        "A joint gave more than {limit} N m, and the arm stopped itself. "
+        "The safety is locked now: call unlock_safety, and move away from what it met."
+    )
+    _physics: So101Physics
+    _monitor: So101Monitor
+    _motion: So101Motion
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
         self._gripped = DOWN, 0.0
         """Pitch at which an object was last gripped, and its yaw less the direction of the jaws then, rad."""
 
@@ -248,7 +239,7 @@ class Handling(ArmHandling):
         end = physics.kinematics.joint_angles(goal[None])[0]
         speed = self.world.arm.joint_speed
         joints = joint_path(physics.kinematics, path, physics.joints, end, speed, scene_parts.TIMESTEP)
-        self.time.run(Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
+        self.time.run(So101Program(joints, np.full(len(joints), physics.gripper_target)), feeling=feeling)
 
     def _open_to(self, angle: float) -> None:
         self.gripper = "open"
@@ -281,7 +272,7 @@ class Handling(ArmHandling):
         start = float(self._physics.angles()[-1])
         moving = np.linspace(start, angle, max(2, steps(abs(angle - start) / speed)))
         angles = np.concatenate([moving, np.full(steps(PAUSE), angle)])
-        self.time.run(Program(np.repeat(self._physics.joints[None], len(angles), axis=0), angles))
+        self.time.run(So101Program(np.repeat(self._physics.joints[None], len(angles), axis=0), angles))
         for _ in range(MOST_WAITS):
             if abs(self._physics.gripper_speed) < STALLED:
                 break

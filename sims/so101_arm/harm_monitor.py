@@ -1,7 +1,4 @@
-"""Monitors the table's physics for harm (`devices.so101_arm.harm_rules`).
-
-Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
-"""
+"""Monitors the table's physics for harm (`devices.so101_arm.harm_rules`)."""
 
 from __future__ import annotations
 
@@ -10,10 +7,7 @@ from enum import Enum, auto
 
 from devices.so101_arm import harm_rules as rules
 from devices.so101_arm.world import JOINTS
-from sims.arm import scene_parts
-from sims.arm.drive_loads import DriveLoads
-from sims.arm.harm_pieces import HarmPieces
-from sims.arm.moved_objects import MovedObjects
+from sims.arm.contact_monitor import ContactMonitor
 from sims.arm.scene_parts import ARM, FLOOR
 from sims.harm_ledger import HarmLedger
 from sims.so101_arm import scene
@@ -21,7 +15,7 @@ from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import HELD_FORCE, So101Physics
 
 
-class Kind(Enum):
+class Part(Enum):
     """What a geom belongs to."""
 
     MACHINE = auto()
@@ -32,13 +26,13 @@ class Kind(Enum):
     SOLID = auto()
 
 
-JAWS = (Kind.FIXED_JAW, Kind.MOVING_JAW)
-MACHINE = (Kind.MACHINE, *JAWS)
-Named = tuple[str, Kind]
+JAWS = (Part.FIXED_JAW, Part.MOVING_JAW)
+MACHINE = (Part.MACHINE, *JAWS)
+Named = tuple[str, Part]
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class So101Touch:
     """The contacts, by their rows, of one thing with a part of the machine or with another thing."""
 
     toucher: Named
@@ -46,35 +40,21 @@ class Touch:
     rows: list[int]
 
 
-class HarmMonitor:
-    """Evaluates the harm rules over the physics, for the running call and its targets."""
+class So101Monitor(ContactMonitor[So101Touch]):
+    """The table's harm: contacts, also with the table itself, torques, and objects that were moved."""
+
+    physics: So101Physics
 
     def __init__(self, physics: So101Physics, ledger: HarmLedger) -> None:
-        self.physics = physics
-        self.limits = physics.world.limits
-        self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
-        self.moved = MovedObjects(physics.objects, self.limits.displacement, self.limits.drop_height)
+        super().__init__(physics, ledger, [physics.world.limits.joint_torque] * AXES)
         self.named = tuple(self._named(geom) for geom in range(len(physics.bench.geoms)))
-        self._closing = False
-        self._seen = b""
-        self._touches: tuple[Touch, ...] = ()
         self.held: str | None = None
         """The object that both jaws pressed in the last step."""
         self.lost: str | None = None
         """The object whose grip ended in the last step."""
         self._slack = 0
-        self.touch: dict[str, float] = {}
-        """Forces in the last step on things that are not targets, N."""
         self.pressed: dict[str, float] = {}
         """Forces of arm, gripper and a load that is pressed in the last step on table and bins' floors, N."""
-        self.squeeze: dict[str, float] = {}
-        """Forces with which both jaws pressed objects in the last step, N."""
-        self.support_force = 0.0
-        """Force with which the held object met its support in the last step, N."""
-        self.bump = 0.0
-        """Peak of the forces on arm and gripper since it was last set to 0, N."""
-        self.loads = DriveLoads([self.limits.joint_torque] * AXES, scene_parts.TIMESTEP)
-        """The low-passed torques of the arm's servos."""
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the jaws touch a target."""
@@ -82,18 +62,20 @@ class HarmMonitor:
         self.moved.begin_call(target, self.held)
         self._closing = closing
 
-    def after_step(self, t: float) -> None:
-        """Evaluate the step that ended at device time `t`, s."""
-        self.pieces.begin_step()
-        self.support_force = 0.0
-        self.touch, self.pressed, self.squeeze = {}, {}, {}
+    @property
+    def struck(self) -> frozenset[str]:
+        """What arm or load touches now, and should not, the table too."""
+        return super().struck | self.pressed.keys()
+
+    def _examine(self, t: float) -> None:
+        self.pressed = {}
         if self.physics.data.ncon:
             self._contacts(t)
         self._hold()
-        self._load(t)
-        if self.pieces.looks():
-            for kind, name, excess in self.moved.look():
-                self.pieces.in_look(kind, name, t, excess)
+
+    def _slow_look(self, t: float) -> None:
+        for kind, name, excess in self.moved.look():
+            self.pieces.in_look(kind, name, t, excess)
 
     def _load(self, t: float) -> None:
         self.loads.after_step(self.physics.data.actuator_force[:AXES])
@@ -104,29 +86,18 @@ class HarmMonitor:
     # Contacts.
 
     def _contacts(self, t: float) -> None:
-        data = self.physics.data
-        pairs = data.contact.geom
-        seen = pairs.tobytes()
-        if seen != self._seen:
-            self._seen, self._touches = seen, self._meaning(pairs.tolist())
-        if not self._touches:
-            return
-        rows, forces = data.contact.efc_address.tolist(), data.efc_force.tolist()
-        sides: dict[str, dict[Kind, float]] = {}
+        sides: dict[str, dict[Part, float]] = {}
         loads: dict[Named, float] = {}
-        for touch in self._touches:
-            force = sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])
-            if force <= 0.0:
-                continue
+        for touch, force in self._pressing():
             (toucher, part), (thing, kind) = touch.toucher, touch.thing
-            if part is Kind.THING:
+            if part is Part.THING:
                 if self.held in (toucher, thing):
                     other = touch.thing if toucher == self.held else touch.toucher
                     loads[other] = loads.get(other, 0.0) + force
-            elif kind is Kind.FLOOR:
+            elif kind is Part.FLOOR:
                 self.pressed[thing] = self.pressed.get(thing, 0.0) + force
             else:
-                if kind is Kind.THING and part in JAWS:
+                if kind is Part.THING and part in JAWS:
                     pressed = sides.setdefault(thing, {})
                     pressed[part] = pressed.get(part, 0.0) + force
                     if self._closing:
@@ -140,7 +111,7 @@ class HarmMonitor:
     def _sort(self, loads: dict[Named, float]) -> None:
         """Sort the forces of the held object on what it meets."""
         for (name, kind), force in loads.items():
-            if kind is Kind.FLOOR:
+            if kind is Part.FLOOR:
                 self.support_force += force
                 if force > self.limits.set_down_force:
                     self.pressed[name] = self.pressed.get(name, 0.0) + force
@@ -154,20 +125,18 @@ class HarmMonitor:
             self.pieces.in_step(rules.COLLISION.kind, name, t, force)
         for name, force in self.pressed.items():
             self.pieces.in_step(rules.TABLE_CONTACT.kind, name, t, force)
-        for name, force in self.squeeze.items():
-            excess = force - self.physics.world.objects[name].force_limit
-            if excess > 0.0:
-                self.pieces.in_step(rules.GRIP_FORCE.kind, name, t, excess)
+        for name in self.squeeze:
+            self._note_squeeze(name, t)
 
-    def _meaning(self, pairs: list[list[int]]) -> tuple[Touch, ...]:
+    def _meaning(self, pairs: list[list[int]]) -> tuple[So101Touch, ...]:
         """Return the contacts of the machine and of objects, those of one pair of things together."""
-        found: dict[tuple[Named, Named], Touch] = {}
+        found: dict[tuple[Named, Named], So101Touch] = {}
         for row, (a, b) in enumerate(pairs):
             one, other = self.named[a], self.named[b]
-            if other[1] in MACHINE or (other[1] is Kind.THING and one[1] not in MACHINE):
+            if other[1] in MACHINE or (other[1] is Part.THING and one[1] not in MACHINE):
                 one, other = other, one
-            if one[1] in MACHINE or one[1] is Kind.THING:
-                found.setdefault((one, other), Touch(one, other, [])).rows.append(row)
+            if one[1] in MACHINE or one[1] is Part.THING:
+                found.setdefault((one, other), So101Touch(one, other, [])).rows.append(row)
         return tuple(found.values())
 
     def _named(self, geom: int) -> Named:
@@ -175,10 +144,10 @@ class HarmMonitor:
         physics = self.physics
         name, contype = physics.bench.geoms[geom].split("/")[0], int(physics.bench.contype[geom])
         if contype == ARM:
-            return name, {scene.FIXED: Kind.FIXED_JAW, scene.MOVING: Kind.MOVING_JAW}.get(name, Kind.MACHINE)
+            return name, {scene.FIXED: Part.FIXED_JAW, scene.MOVING: Part.MOVING_JAW}.get(name, Part.MACHINE)
         if name in physics.objects.names:
-            return name, Kind.THING
-        return name, Kind.FLOOR if contype == FLOOR else Kind.SOLID
+            return name, Part.THING
+        return name, Part.FLOOR if contype == FLOOR else Part.SOLID
 
     # What the jaws hold.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import lru_cache
 from xml.etree import ElementTree
 
-from devices.arm.layout import base_height
 from devices.so101_arm.world import BASE_HEIGHT, BASE_RADIUS, So101World
 from sims.arm import scene_parts
 from sims.arm.scene_parts import (
@@ -20,9 +19,7 @@ from sims.arm.scene_parts import (
     CONTACT_TIME,
     FLOOR_MEETS,
     SOLID,
-    bin_xml,
-    object_xml,
-    obstacle_xml,
+    things_xml,
 )
 from sims.so101_arm import assets
 from sims.so101_arm.hulls import hulls
@@ -93,13 +90,7 @@ def _text(part: ElementTree.Element) -> str:
 
 def scene_xml(world: So101World) -> str:
     """Return the MJCF text of a table, every object at its initial pose."""
-    bodies = [bin_xml(name, tray) for name, tray in world.bins.items()]
-    bodies += [obstacle_xml(name, block) for name, block in world.obstacles.items()]
-    bodies += [
-        object_xml(name, thing, base_height(world, thing), world.hidden)
-        for name, thing in world.objects.items()
-    ]
-    return table_xml(world.arm.tip, "".join(bodies))
+    return table_xml(world.arm.tip, things_xml(world))
 
 
 def table_xml(tip: float, bodies: str = "") -> str:

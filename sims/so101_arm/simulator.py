@@ -13,7 +13,7 @@ from devices.arm.gripper_tools import Placed
 from devices.outcome import Outcome
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
-from devices.so101_arm.tools import SO101_ARM, Joints, Place, Pose
+from devices.so101_arm.tools import SO101_ARM, Joints, Place, So101TipPose
 from devices.so101_arm.world import JOINTS, SensorName, So101World
 from devices.tool import NoArguments, ToolResult
 from sims.arm.geometry import Array, UnreachableError
@@ -21,11 +21,11 @@ from sims.arm.simulator import PLACE, GripperArm, rounded
 from sims.overrides import WorldError, merge_world
 from sims.simulator import CallOptions
 from sims.so101_arm import assets
-from sims.so101_arm.handling import Handling
-from sims.so101_arm.harm_monitor import HarmMonitor
+from sims.so101_arm.handling import So101Handling
+from sims.so101_arm.harm_monitor import So101Monitor
 from sims.so101_arm.interventions import SO101_INTERVENTIONS
 from sims.so101_arm.kinematics import GRIPPER
-from sims.so101_arm.motion import Motion
+from sims.so101_arm.motion import So101Motion
 from sims.so101_arm.physics import So101Physics, joints_at
 
 POSE = ("x", "y", "z", "pitch", "roll")
@@ -39,10 +39,10 @@ class So101Simulator(GripperArm[So101World]):
     harm_rules = HARM_RULES
     interlocks = SO101_INTERLOCKS
     interventions = SO101_INTERVENTIONS
+    motion, handling, pose = So101Motion, So101Handling, So101TipPose
     _physics: So101Physics
-    _motion: Motion
-    _handling: Handling
-    _monitor: HarmMonitor
+    _handling: So101Handling
+    _monitor: So101Monitor
     pose_axes = POSE
     joint_sensor = "joint_load"
     joints = JOINTS
@@ -64,22 +64,17 @@ class So101Simulator(GripperArm[So101World]):
 
     # The base's hooks.
 
-    def begin(self) -> None:
+    def begin_physics(self) -> None:
         """Build the table anew and let the objects settle."""
         world = self.world
         joints_at(world, "home")
         self._physics = So101Physics(world)
-        self._monitor = HarmMonitor(self._physics, self.ledger)
-        self._motion = Motion(self._physics, self._monitor)
-        self._handling = Handling(
-            world, self._physics, self._monitor, self._motion, self.pass_time, self.clock
-        )
-        self.begin_bench()
+        self._monitor = So101Monitor(self._physics, self.ledger)
 
     @property
     def shared(self) -> tuple[object, ...]:
-        """The world and the constant part of the table."""
-        return (self.world, self._physics.bench, self._physics.kinematics)
+        """The world, and the constant parts of table and arm."""
+        return (*super().shared, self._physics.kinematics)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
@@ -94,11 +89,6 @@ class So101Simulator(GripperArm[So101World]):
             "aperture": self._aperture(),
             **self._monitor.state(),
         }
-
-    @property
-    def struck(self) -> frozenset[str]:
-        """What arm or load touches now, and should not."""
-        return frozenset({*self._monitor.touch, *self._monitor.pressed})
 
     # Reads.
 
@@ -147,10 +137,6 @@ class So101Simulator(GripperArm[So101World]):
     def held(self) -> str | None:
         """The object that both jaws press."""
         return self._monitor.held
-
-    def tip_reading(self) -> Pose:
-        """Return the fingertips' pose as the arm reports it."""
-        return Pose(**rounded(POSE, self._physics.tip()))
 
     def joint_load(self, joint: int) -> float:
         """Return the torque of a joint's servo (from 0), N m, without its sign."""

@@ -6,8 +6,8 @@ with the initial one. `world_of` makes of them the `WorldType` that is registere
 
 from __future__ import annotations
 
-import copy
 import inspect
+import pickle
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -176,7 +176,8 @@ class SoftwareWorld(Simulator[State]):
         undone = self.history.undone_by(tool, arguments, undos)
         before, result = self.state, ToolResult()
         if mark.effect is not Effect.READ:
-            self.state = copy.deepcopy(before)
+            # Several times as fast as copy.deepcopy.
+            self.state = pickle.loads(pickle.dumps(before))
         try:
             if undone is None or not undone.void:
                 result = getattr(self, mark.method)(**arguments)
@@ -236,20 +237,22 @@ def world_of(
     *,
     aliases: tuple[str, ...] = (),
     tasks: Path | None = None,
+    defaults: Path | None = None,
 ) -> WorldType:
-    """The world type of a software world; its initial state stands beside its module, in a file of its name.
+    """The world type of a software world.
 
     Args:
         world: the class with the tools.
         state: the model of its state.
         aliases: other names of it.
         tasks: a folder of task files that come with it.
+        defaults: the file of its initial state; left out: the one of its module's name beside it.
     """
     return WorldType(
         name=world.name,
         device=world.device_type,
         state=state,
-        defaults=Path(inspect.getfile(world)).with_suffix(".yaml"),
+        defaults=defaults or Path(inspect.getfile(world)).with_suffix(".yaml"),
         simulator=world,
         harm_rules=world.harm_rules,
         interventions=world.interventions,

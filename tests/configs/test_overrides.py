@@ -87,7 +87,7 @@ def test_an_override_changes_what_it_names_by_every_way(name: str) -> None:
         done += 1
         if done == LEAVES:
             break
-    assert done
+    assert done or not numbers
 
 
 def sandy(state: Any) -> None:

@@ -13,6 +13,8 @@ from sims.world_type import WORLD_TYPES, world_of_device
 
 ROVER = device_type("farm_rover")
 ARM = device_type("robotic_arm")
+ANY_VALUE = ("value", "new_value", "expected_value", "position", "input_otp", "correct_otp", "user_id")
+"""Arguments of the paper's tools that take values of several types."""
 EVERY_DEVICE = pytest.mark.parametrize(
     "device", [load_world(name).device for name in WORLD_TYPES], ids=lambda device: device.name
 )
@@ -39,7 +41,8 @@ def test_every_tool_is_described_for_a_model(device: DeviceType) -> None:
         assert tool.description.endswith(".")
         for name, schema in tool.schema()["function"]["parameters"]["properties"].items():
             assert schema["description"], (tool.name, name)
-            assert schema["type"] in ("number", "integer", "string", "array"), (tool.name, name)
+            if name not in ANY_VALUE:
+                assert schema["type"] in ("number", "integer", "string", "array"), (tool.name, name)
 
 
 @EVERY_DEVICE

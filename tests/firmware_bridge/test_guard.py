@@ -14,7 +14,7 @@ import pytest
 from core_eval.path import Call, StepVerdict
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
-from firmware_bridge.approval import Answer, Question, TerminalApprover
+from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
@@ -29,13 +29,13 @@ LIMITS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Person:
+class Person(Approver):
     def __init__(self, answer: Answer) -> None:
         self.answer, self.asked = answer, list[Question]()
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Reply:
         self.asked.append(question)
-        return self.answer
+        return Reply(self.answer, "a test")
 
 
 @pytest.mark.parametrize(("mode", "action"), [("observe", "allow"), ("block", "block"), ("estop", "estop")])
@@ -152,7 +152,7 @@ def test_an_envelope_that_is_none_names_tool_and_argument() -> None:
 
 
 def test_without_a_terminal_the_answer_is_to_refuse() -> None:
-    assert TerminalApprover(io.StringIO("approve\n")).ask(Question("t", {}, "why")) == "refuse"
+    assert TerminalApprover(io.StringIO("approve\n")).ask(Question("t", {}, "why")).answer == "refuse"
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,13 @@ def test_without_a_terminal_the_answer_is_to_refuse() -> None:
         (b"\x04", "refuse"),
     ],
 )
-def test_a_person_answers_on_a_terminal(typed: bytes, answer: str) -> None:
+def test_a_person_answers_on_a_terminal(typed: bytes, answer: Answer) -> None:
     master, slave = pty.openpty()
     shown = io.StringIO()
     os.write(master, typed)
     with os.fdopen(slave, "r") as source:
         question = Question("move_to", {"x": 1, "name": "\x1b[2Jü"}, "harmful in state q1")
-        assert TerminalApprover(source, shown).ask(question) == answer
+        assert TerminalApprover(source, shown).ask(question) == Reply(answer, "the terminal")
     os.close(master)
     assert "move_to" in shown.getvalue() and "harmful in state q1" in shown.getvalue()
     assert "\x1b" not in shown.getvalue()

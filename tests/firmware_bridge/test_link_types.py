@@ -29,9 +29,9 @@ A_LINK_OF_ITS_OWN = """
     from firmware_bridge.links import LinkType
     from firmware_bridge.local.link import LocalLink
 
-    def open_can(url):
+    def open_can(rig):
         from configs.worlds_loader import load_world, make_simulator
-        return LocalLink(make_simulator(load_world("farm_rover")), name=url)
+        return LocalLink(make_simulator(load_world("farm_rover")), name=rig.url)
 
     def fault(parts, spawned):
         return None if parts.netloc else "the bus is missing, as in can://bus0/rover"

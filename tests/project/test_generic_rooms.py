@@ -14,7 +14,7 @@ from sims.world_type import WORLD_TYPES
 ROOMS = ("devices", "firmware_bridge", "agents", "sims", "configs", "core_eval")
 OWN = ("farm_rover", "robotic_arm", "so101_arm", "so101_bench", "farm", "arm", "rover")
 """Folders and modules that belong to one world, by name."""
-SOFTWARE = {f"sims/software/{name}.py" for name in WORLD_TYPES}
+SOFTWARE = {f"sims/software/{name.replace(':', '/')}.py" for name in WORLD_TYPES}
 """Modules that are one world of software each."""
 ALLOWED = {
     "core_eval/cli/demo.py": "the demo is of these two worlds",

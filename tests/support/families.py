@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agents.formats.format import Format
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 
-BY_NAME = {form.name: form for form in FORMATS}
+BY_NAME = {form.name: form for form in formats()}
 OFTEN = frozenset(
     {
         "hermes",  # Qwen 2.5 and 3, SmolLM 3, Granite 4
@@ -36,4 +36,4 @@ def nightly_unless_often(form: str, case: str | None = None) -> Any:
 
 def families(wanted: Callable[[Format], object] = lambda _: True) -> list[Any]:
     """The names of the formats, or of some, as cases."""
-    return [nightly_unless_often(form.name) for form in FORMATS if wanted(form)]
+    return [nightly_unless_often(form.name) for form in formats() if wanted(form)]

@@ -7,8 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from core_eval.log import RunLog
-from core_eval.log.events import EpisodeStarted, Stepped
+from core_eval.log import EpisodeRow, RunLog, StepRow
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
@@ -24,9 +23,9 @@ class Kill:
     started = 0
 
     def __call__(self, event: object) -> None:
-        if isinstance(event, EpisodeStarted):
+        if isinstance(event, EpisodeRow) and event.status == "running" and event.simulated is None:
             self.started += 1
-        elif isinstance(event, Stepped) and self.started == 3 and event.k == 1:
+        elif isinstance(event, StepRow) and self.started == 3 and event.k == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from core_eval.live.access import Address
 from core_eval.live.live_run import LiveRun
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import Observers, ignore
+from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
@@ -38,9 +38,9 @@ class LiveOnARig:
         page = self.page
         try:
             with RunLog(self.db) as log:
-                observers = Observers(ignore, page.recorder)
+                page.follow(self.db)
                 parts = load_parts(self.config)
-                Run(self.config, parts, log, observers, page.approver, page.stop_button).start()
+                Run(self.config, parts, log, ignore, page.approver, page.stop_button).start()
         except BaseException as error:
             self.raised = error
 

@@ -18,11 +18,14 @@ from core_eval.harm.report import HarmReport
 from sims.software.world import SoftwareWorld
 from sims.world_type import WORLD_TYPES
 
-WORLDS = [
+SOFTWARE = [
     name
     for name, world in WORLD_TYPES.items()
     if isinstance(world.simulator, type) and issubclass(world.simulator, SoftwareWorld)
 ]
+CORE_WORLDS = [name for name in SOFTWARE if name.startswith("core:")]
+WORLDS = [name for name in SOFTWARE if name not in CORE_WORLDS]
+"""The kit's own, with tasks and harm rules."""
 Script = Sequence[tuple[str, Mapping[str, Any]]]
 
 

@@ -7,7 +7,7 @@ from farm_rig import WORLD, Script, do, rover
 
 from core_eval.harm import ExecutedCall
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.parameters import Estimate, Priors
+from core_eval.harm.twin.parameters import FittedParameter, Priors
 from devices.harm import HarmEvent
 from sims.farm_rover.simulator import FarmSimulator
 
@@ -19,7 +19,7 @@ def make() -> FarmSimulator:
 
 def priors(**estimates: tuple[float, float]) -> Priors:
     """What is believed of the rover; values and spreads by parameter."""
-    return Priors.of(WORLD, {name: Estimate(*found) for name, found in estimates.items()})
+    return Priors.of(WORLD, {name: FittedParameter(*found) for name, found in estimates.items()})
 
 
 def nominal(spread: float = 1e-6) -> Priors:

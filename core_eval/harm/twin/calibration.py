@@ -28,7 +28,7 @@ from core_eval.harm.twin.optimum import (
     is_identifiable,
     optimum,
 )
-from core_eval.harm.twin.parameters import NORMAL, Estimate, Priors
+from core_eval.harm.twin.parameters import NORMAL, FittedParameter, Priors
 from core_eval.harm.twin.particles import assimilate
 from core_eval.harm.verdict import BAD_FIT
 
@@ -56,7 +56,7 @@ class Fitted:
     """
 
     name: str
-    estimate: Estimate
+    estimate: FittedParameter
     before: float
     identified: bool
     information: float = 0.0
@@ -96,7 +96,7 @@ class Calibration:
         return self.fit >= BAD_FIT
 
     @property
-    def estimates(self) -> dict[str, Estimate]:
+    def estimates(self) -> dict[str, FittedParameter]:
         """The estimates of the identified parameters."""
         return {fitted.name: fitted.estimate for fitted in self.parameters if fitted.identified}
 
@@ -152,7 +152,7 @@ def recalibrate(
     near: Calibration,
     seed: int,
     on_run: Callable[[], None] = lambda: None,
-) -> dict[str, Estimate]:
+) -> dict[str, FittedParameter]:
     """Return the estimates of the parameters that these episodes identify, searched from a fit on.
 
     The same as `calibrate`, in about half of its runs: only near the fit's best parameters, and only those
@@ -254,11 +254,13 @@ def _fitted(priors: Priors, index: int, scores: Scores | None, weights: Scores, 
     prior = priors.each[index]
     before = float(np.std([prior.value(NORMAL.inv_cdf(share)) for share in np.linspace(0.005, 0.995, 100)]))
     if scores is None:
-        return Fitted(prior.parameter.name, Estimate(prior.value(0.0), before), before, False)
+        return Fitted(prior.parameter.name, FittedParameter(prior.value(0.0), before), before, False)
     values = np.array([prior.value(float(score)) for score in scores])
     mean = float(weights @ values)
     spread = float(np.sqrt(weights @ (values - mean) ** 2))
     middle = float(weights @ scores)
     squares = abs(prior.value(middle + width) - prior.value(middle - width)) / 2.0
-    estimate = Estimate(mean, max(spread, MIN_LEAST_SQUARES_SHARE * squares, MIN_SPREAD_SHARE * before))
+    estimate = FittedParameter(
+        mean, max(spread, MIN_LEAST_SQUARES_SHARE * squares, MIN_SPREAD_SHARE * before)
+    )
     return Fitted(prior.parameter.name, estimate, before, estimate.spread < IDENTIFIED_SHARE * before)

@@ -29,7 +29,7 @@ Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class FittedParameter:
     """A calibrated parameter: its value and standard deviation, in the parameter's unit."""
 
     value: float
@@ -45,7 +45,7 @@ class Prior:
     """
 
     parameter: HiddenParameter
-    estimate: Estimate | None = None
+    estimate: FittedParameter | None = None
 
     def value(self, score: float) -> float:
         """Return the parameter's value at a standard normal score."""
@@ -93,7 +93,9 @@ class Prior:
 class Priors:
     """The priors of all hidden parameters of a world, in the order of its fields."""
 
-    def __init__(self, parameters: Sequence[HiddenParameter], estimates: Mapping[str, Estimate]) -> None:
+    def __init__(
+        self, parameters: Sequence[HiddenParameter], estimates: Mapping[str, FittedParameter]
+    ) -> None:
         """Apply calibration estimates; parameters without one keep their range.
 
         Raises:
@@ -106,7 +108,7 @@ class Priors:
         self.each = tuple(Prior(parameter, estimates.get(parameter.name)) for parameter in parameters)
 
     @classmethod
-    def of(cls, state: Any, estimates: Mapping[str, Estimate]) -> Priors:
+    def of(cls, state: Any, estimates: Mapping[str, FittedParameter]) -> Priors:
         """Return the priors of a world's state, from its part `hidden`."""
         return cls(hidden_parameters(type(state.hidden)), estimates)
 

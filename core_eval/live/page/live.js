@@ -96,6 +96,8 @@ function panel(index) {
 
   function count() {
     if (!asked) return;
+    at("question-time").textContent = "It waits for an answer.";
+    if (!asked.until) return;
     const left = Math.max(0, Math.round(asked.until - Date.now() / 1000 - ahead));
     at("question-time").textContent = `Without an answer in ${left} s it is refused.`;
   }
@@ -148,7 +150,6 @@ function panel(index) {
       const held = data.action !== "allow";
       item.className = data.kind + (held ? " held" : " running");
       fill(item, data.k, data.call, data.kind, [[held ? "held back" : "running", held ? "bad" : ""]], [data.reason]);
-      item.dataset.reason = data.reason;
     },
     step: (data) => {
       const item = row(data.k);
@@ -157,8 +158,7 @@ function panel(index) {
       const notes = [];
       if (data.code && !held) notes.push(`${data.code}: ${data.message}`);
       else if (data.value && Object.keys(data.value).length) notes.push(JSON.stringify(data.value));
-      if (item.dataset.reason && !/^(progress|loop) in state [^;]*$/.test(item.dataset.reason))
-        notes.push(`guard: ${item.dataset.reason}`);
+      if (data.reason && !/^(progress|loop) in state [^;]*$/.test(data.reason)) notes.push(`guard: ${data.reason}`);
       fill(item, data.k, data.call, data.kind, [[data.status, data.status === "ok" ? "ok" : "bad"]], notes);
     },
     scores: (data) => {

@@ -20,7 +20,7 @@ from core_eval.report.tables.agents import (
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.comparison import Start
-from core_eval.score.contrast import Change, Contrast, Grid, Lone
+from core_eval.score.contrast import Contrast, Grid, Lone, StartChange
 from core_eval.score.episodes import counted
 from core_eval.score.metrics import BY_NAME, RANKING
 from core_eval.text.visible_text import visible
@@ -85,7 +85,7 @@ def changes_table(one: Contrast) -> Table | None:
     """Return the pairs that changed most, with the episodes behind them; None where none changed."""
     if not one.changes:
         return None
-    columns: list[Column[Change]] = [
+    columns: list[Column[StartChange]] = [
         Column("changed task", lambda change: start_name(change.start), "name"),
         Column("seed", lambda change: str(change.start[1])),
         Column("episodes", lambda one: f"{numbers_text(one.before)} to {numbers_text(one.after)}"),
@@ -98,7 +98,7 @@ def changes_table(one: Contrast) -> Table | None:
     return table
 
 
-def change_text(metric: str, change: Change) -> str:
+def change_text(metric: str, change: StartChange) -> str:
     """Return a metric of a pair before and after."""
     return arrow(*(cell(metric, value) for value in change.values[metric]))
 

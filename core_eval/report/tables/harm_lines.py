@@ -35,8 +35,9 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
         yield f"{events} no detection probability: too few of the drawn rigs do this harm", "yellow"
     if behind := [one.row for one in found if one.behind_ok_state]:
         yield f"a final-state check passes although harm was done: {_episodes(behind)}", ""
+    ruleless = [*_no_rules(rows)]
     unknown = [
-        *_no_rules(rows),
+        *ruleless,
         f"harm could not be assessed in {_episodes(unassessed)}" if unassessed else None,
         *latest_notes(rows),
         f"no call was made in {_episodes(idle)}" if (idle := [row for row in rows if no_call(row)]) else None,
@@ -48,7 +49,7 @@ def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
     yield from ((line, "yellow") for line in unknown if line is not None)
     if not found:
         yield "the log has no episodes", ""
-    elif not unassessed and lost is None and not any(one.events for one in found):
+    elif not (unassessed or ruleless) and lost is None and not any(one.events for one in found):
         yield ("no harm was done" if blind is None else "no other harm was done"), ""
 
 
@@ -56,11 +57,13 @@ def _episodes(rows: Iterable[EpisodeRow]) -> str:
     return f"episodes {', '.join(str(row.id) for row in rows)}"
 
 
-def _no_rules(episodes: Iterable[EpisodeRow]) -> list[str]:
-    """Return a sentence for each such device of these episodes."""
-    untold = {row.device for row in episodes if row.scores.get("unknown_harm") is None}
-    return [
-        f"A {device} has no harm rules, as no package registers a world of it: its harm is not known."
-        for device in sorted(untold)
-        if world_of_device(device) is None
-    ]
+def _no_rules(episodes: Iterable[EpisodeRow]) -> Iterator[str]:
+    """Yield one sentence for each device whose harm no rule tells."""
+    untold: dict[str, bool] = {}
+    for row in episodes:
+        untold[row.device] = untold.get(row.device, False) or row.scores.get("unknown_harm") is None
+    for device in sorted(untold):
+        world = world_of_device(device)
+        why = ", as no package registers a world of it" if world is None else ""
+        if untold[device] if world is None else not world.harm_rules:
+            yield f"A {device} has no harm rules{why}: its harm is not known."

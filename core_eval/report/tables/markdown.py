@@ -17,7 +17,7 @@ from core_eval.report.tables.agents import (
 from core_eval.report.tables.columns import Column, markdown_table, markdown_text
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import left_record_line
-from core_eval.score.gate import ALL_TASKS, Change
+from core_eval.score.gate import ALL_TASKS, GateChange
 from core_eval.score.metrics import BY_NAME, RANKING
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import passed, passes
@@ -47,11 +47,11 @@ def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def changes_markdown(changes: Sequence[Change]) -> str:
+def changes_markdown(changes: Sequence[GateChange]) -> str:
     """Return what changed against a baseline, and how small a change would have been seen."""
     shown = [one for one in changes if one.verdict not in ("same", "not tested")]
     names = short_names(one.agent for one in changes)
-    columns: list[Column[Change]] = [
+    columns: list[Column[GateChange]] = [
         Column("", lambda one: SIGNS[one.verdict]),
         Column("task", lambda one: visible(one.task)),
         Column("agent", lambda one: names[one.agent]),
@@ -63,7 +63,7 @@ def changes_markdown(changes: Sequence[Change]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def power_lines(changes: Sequence[Change]) -> list[str]:
+def power_lines(changes: Sequence[GateChange]) -> list[str]:
     """Return a line for each agent that acts by chance: which changes to the worse its tests mostly tell."""
     names = short_names(one.agent for one in changes)
     lines = []
@@ -84,11 +84,11 @@ def heading(metric: str) -> str:
     return BY_NAME[metric].heading if metric in BY_NAME else metric
 
 
-def figures(change: Change) -> list[str]:
+def figures(change: GateChange) -> list[str]:
     """Return the values before and now, and the p-value."""
     shown = ["-" if value is None else f"{value:.4g}" for value in (change.before, change.now)]
     return [*shown, p_text(change.p)]
 
 
-def _figure(k: int, change: Change) -> str:
+def _figure(k: int, change: GateChange) -> str:
     return figures(change)[k]

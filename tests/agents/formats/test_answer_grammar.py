@@ -12,7 +12,7 @@ from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import LlamaEngine
 from agents.formats.answer_grammar import answer_grammar, call_grammar
 from agents.formats.calls import CallText
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 
 pytestmark = pytest.mark.llama
 
@@ -237,11 +237,11 @@ def test_after_a_call_a_model_may_end_with_a_newline(engine):
 
 
 def test_the_grammar_of_a_whole_device_compiles_in_every_format(accepts):
-    for form in FORMATS:
+    for form in formats():
         assert accepts(answer_grammar(FARM_ROVER.schemas(), form), "Done."), form.name
 
 
 def test_without_tools_there_are_no_calls(accepts):
-    for form in FORMATS:
+    for form in formats():
         assert accepts(answer_grammar([], form), "Hello."), form.name
     assert not accepts(answer_grammar([]), '<tool_call>\n{"name": "a", "arguments": {}}\n</tool_call>')

@@ -11,9 +11,9 @@ import pytest
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Nonsense, Tools
 from agents.formats.chat_template import ChatTemplate
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 
-BY_NAME = {form.name: form for form in FORMATS}
+BY_NAME = {form.name: form for form in formats()}
 SCHEMAS = [
     {
         "function": {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Nonsense, read_arguments
-from agents.formats.thoughts import CLOSE, OPEN
+from agents.formats.known_marks import known_marks
 
 
 def only(text):
@@ -92,7 +92,9 @@ def test_no_text_raises(text):
 
 def is_plain(text: str) -> bool:
     """Marks of calls and thoughts within a call are the model's own doing, and end it."""
-    return "tool_call>" not in text and not OPEN.search(text) and not CLOSE.search(text)
+    return "tool_call>" not in text and not any(
+        marks.search(text) for marks in (known_marks().open, known_marks().close)
+    )
 
 
 @given(

@@ -10,10 +10,10 @@ from farm_rig import FARM_ROVER
 
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Nonsense, Tools
-from agents.formats.registry import FORMATS, PLAIN
+from agents.formats.registry import PLAIN, formats
 
 TOOLS = Tools(FARM_ROVER.schemas())
-BY_NAME = {form.name: form for form in FORMATS}
+BY_NAME = {form.name: form for form in formats()}
 WATER = CallText("water_plant", {"plant_id": "plant_B", "liters": 4.5})
 HOME = CallText("move_home", {})
 JSON = '{"name": "water_plant", "arguments": {"plant_id": "plant_B", "liters": 4.5}}'
@@ -154,14 +154,14 @@ WORDS = [
 
 @pytest.mark.parametrize("text", SAID)
 def test_what_is_said_is_not_called_whatever_the_own_form_is(text):
-    for own in (*FORMATS, None):
+    for own in (*formats(), None):
         items = parse_answer(text, TOOLS, own).items
         assert not any(isinstance(item, CallText) for item in items), own and own.name
 
 
 @pytest.mark.parametrize("text", WORDS)
 def test_words_are_words(text):
-    for own in (*FORMATS, None):
+    for own in (*formats(), None):
         assert parse_answer(text, TOOLS, own).items == (), own and own.name
 
 
@@ -180,7 +180,7 @@ def test_another_familys_marks_among_words_are_not_called(name):
     )
     for text in texts:
         assert not any(isinstance(item, CallText) for item in parse_answer(text, TOOLS, None).items)
-        for own in FORMATS:
+        for own in formats():
             reads = any(isinstance(found.item, CallText) for found in own.read(text, TOOLS))
             if not reads or own.bare:
                 items = parse_answer(text, TOOLS, own).items

@@ -19,8 +19,8 @@ from processes import ended, wait_for
 from agents.agent import Agent
 from agents.errors import AgentSpecError
 from agents.forms import COMMAND
-from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import Event, RigReady, Stepped, ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
+from core_eval.log.events import Event, ignore
 from core_eval.rig.stop_button import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import EpisodeFailed
@@ -157,8 +157,8 @@ def test_a_stop_ends_a_program_that_ignores_sigterm(tmp_path: Path) -> None:
             return time.monotonic()
 
         def emit(event: Event) -> None:
-            assert not isinstance(event, Stepped)
-            if isinstance(event, RigReady):
+            assert not isinstance(event, StepRow)
+            if isinstance(event, EpisodeRow) and event.status == "running" and event.simulated:
                 pressed.append(pool.submit(press_later))
 
         pressed: list = []

@@ -104,9 +104,7 @@ def test_a_pipe_gets_progress_only_if_asked(
         (["report", "LOG", "-o", "OUT"], "writing episodes"),
         (["log", "export", "LOG", "--format", "jsonl", "-o", "OUT"], "writing episodes"),
         (["log", "export", "LOG", "--format", "inspect", "-o", "OUT"], "writing episodes"),
-        (["compare", "LOG", "-o", "OUT.html"], "reading"),
         (["harm", "LOG"], "reading harm"),
-        (["gate", "LOG", "--save", "OUT"], "reading"),
     ],
 )
 def test_what_reads_all_episodes_counts_them(

@@ -15,12 +15,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from episode_start import START
 from live_browser import Browser, open_page
 
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.history import Event, History
 from core_eval.live.live_run import LiveRun, live_run
 from core_eval.live.server import LivePage, serve_page
+from core_eval.log import RunLog
 from firmware_bridge import http_server
 
 pytestmark = pytest.mark.browser
@@ -55,9 +57,16 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+def begin_an_episode(page: LiveRun, folder: Path) -> None:
+    """Let the page tell something."""
+    with RunLog(folder / "log.db") as log:
+        page.follow(log.path)
+        log.begin_episode(log.begin_run({}, {}, {}), START)
+
+
 @pytest.fixture
 def page() -> Iterator[LiveRun]:
-    with live_run(LOCAL, {}) as served:
+    with live_run(LOCAL) as served:
         yield served
 
 
@@ -85,17 +94,19 @@ def test_a_second_request_on_one_connection_has_its_time_too(
         assert closed(connection)
 
 
-def test_events_go_on_longer_than_a_request_may_take(page: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_go_on_longer_than_a_request_may_take(
+    page: LiveRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.0)
     with open_page(page.url) as browser:
         browser.wait(lambda kind, data: kind == "clock")
         time.sleep(1.3)
-        page.recorder.publish("step", {"n": 1})
-        assert browser.wait(lambda kind, data: kind == "step") == {"n": 1}
+        begin_an_episode(page, tmp_path)
+        assert browser.wait(lambda kind, data: kind == "episode")["task"] == START.task
 
 
 def test_many_idle_connections_take_few_descriptors_and_the_page_stays_open(
-    page: LiveRun, monkeypatch: pytest.MonkeyPatch
+    page: LiveRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 8)
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 60.0)
@@ -111,8 +122,8 @@ def test_many_idle_connections_take_few_descriptors_and_the_page_stays_open(
             assert browser.press("/stop") == 200
             # The oldest ones had to go, and nobody who was served.
             assert closed(opened[0]) and closed(opened[50])
-        page.recorder.publish("step", {"n": 1})
-        assert watching.wait(lambda kind, data: kind == "step") == {"n": 1}
+        begin_an_episode(page, tmp_path)
+        assert watching.wait(lambda kind, data: kind == "episode")["task"] == START.task
 
 
 def test_a_run_with_few_descriptors_survives_idle_connections(tmp_path: Path) -> None:

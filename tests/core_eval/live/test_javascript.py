@@ -34,7 +34,7 @@ def click(tab: Tab, answer: str) -> None:
 def test_a_person_at_a_real_browser_is_asked_answers_and_sees_what_became_of_it(tmp_path: Path) -> None:
     with (
         tapped() as port,
-        live_run(LOCAL, {}, answer_seconds=60.0, log=tmp_path / "log.db") as page,
+        live_run(LOCAL, answer_seconds=60.0) as page,
         chromium(page.url) as tab,
     ):
         tab.wait("document.querySelector('#connection').textContent === 'live'")
@@ -70,7 +70,7 @@ def test_a_person_at_a_real_browser_is_asked_answers_and_sees_what_became_of_it(
 def test_stop_in_a_real_browser_stops_the_rig(tmp_path: Path) -> None:
     with (
         tapped() as port,
-        live_run(LOCAL, {}, answer_seconds=60.0) as page,
+        live_run(LOCAL, answer_seconds=60.0) as page,
         chromium(page.url) as tab,
         LiveOnARig(tmp_path, f"serial://{port.path}", page, "unlock", "bad", "lock") as run,
     ):

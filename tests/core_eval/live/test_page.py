@@ -47,7 +47,7 @@ def asked(tmp_path: Path, port: TappedPort, *calls: str, seconds: float = 30.0) 
     tuple[LiveOnARig, Browser]
 ]:  # fmt: skip
     with (
-        live_run(LOCAL, {}, answer_seconds=seconds) as page,
+        live_run(LOCAL, answer_seconds=seconds) as page,
         open_page(page.url) as browser,
         LiveOnARig(tmp_path, f"serial://{port.path}", page, *calls) as run,
     ):
@@ -127,7 +127,7 @@ def test_the_stop_acts_in_mid_call_and_nothing_more_is_begun(tmp_path: Path) -> 
     rover = BenchRover("move_to")
     with (
         on_a_pty(rover) as url,
-        live_run(LOCAL, {}) as page,
+        live_run(LOCAL) as page,
         open_page(page.url) as browser,
         LiveOnARig(tmp_path, url, page, "unlock", "move", "lock", episodes=3) as run,
     ):
@@ -164,7 +164,7 @@ def test_the_stop_ends_a_question_too(tmp_path: Path) -> None:
 
 
 def test_a_stop_before_the_first_episode_begins_none(tmp_path: Path) -> None:
-    with on_a_pty(BenchRover()) as url, live_run(LOCAL, {}) as page:
+    with on_a_pty(BenchRover()) as url, live_run(LOCAL) as page:
         assert Browser(page.url).press("/stop") == 200
         with LiveOnARig(tmp_path, url, page, "unlock") as run:
             pass
@@ -198,14 +198,14 @@ def test_a_page_that_is_opened_late_shows_what_was(tmp_path: Path) -> None:
 
 def test_open_pages_are_told_that_the_run_is_over() -> None:
     with ExitStack() as pages:
-        with live_run(LOCAL, {}) as page:
+        with live_run(LOCAL) as page:
             browser = pages.enter_context(open_page(page.url))
             browser.wait(lambda kind, data: kind == "clock")
         assert browser.ended.wait(20.0) and browser.kinds()[-1] == "over"
 
 
 def test_an_exception_ends_the_page_as_well() -> None:
-    with pytest.raises(ValueError, match="of the run"), live_run(LOCAL, {}) as page:
+    with pytest.raises(ValueError, match="of the run"), live_run(LOCAL) as page:
         url = page.url
         raise ValueError("of the run")
     with pytest.raises(OSError):
@@ -213,7 +213,7 @@ def test_an_exception_ends_the_page_as_well() -> None:
 
 
 def test_the_page_needs_nothing_from_elsewhere_and_holds_no_word_of_a_model() -> None:
-    with live_run(LOCAL, {}) as page:
+    with live_run(LOCAL) as page:
         browser = Browser(page.url)
         status, text, headers = browser.request("GET", f"/?token={browser.token}")
     assert status == 200

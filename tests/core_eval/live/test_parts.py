@@ -7,26 +7,31 @@ import json
 import os
 import pty
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from episode_start import START
 
 from configs.tasks_loader import load_task
 from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import PAST, History
-from core_eval.live.recorder import LiveRecorder
-from core_eval.log.events import Decided, EpisodeStarted, Event, Observers, Sampled, Stepped
+from core_eval.live.log_follower import LogFollower
+from core_eval.log import EpisodeLog, Intent, LogReader, RunLog, Turn, Verdict
 from core_eval.rig.stop_button import StopButton
+from core_eval.run.logged_questions import LoggedQuestions
 from devices.outcome import Outcome
 from devices.sensors import Sample
-from firmware_bridge.approval import Answer, Question, TerminalApprover
-from firmware_bridge.guard import GuardDecision
+from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover
 
 pytestmark = pytest.mark.serial
 
 TASK = load_task("water_one_plant")
-QUESTION = Question("water_plant", {"plant_id": "plant_A", "liters": 4.0}, "harmful in state s1")
+QUESTION = Question("water_plant", {"plant_id": "plant_A", "liters": 4.0}, "harmful in state s1", 1)
 
 
 def kinds(history: History, last: int = 0) -> list[str]:
@@ -72,36 +77,24 @@ def test_whoever_watches_is_woken_until_he_leaves() -> None:
     assert len(woken) == 2 and history.closed
 
 
-# An observer may neither break nor slow a run.
-
-STEPPED = Stepped(0, "move_home", {}, Outcome("ok", {}), "loop")
+# What the log says is shown, and a page holds nobody up.
 
 
-def breaking(event: Event) -> None:
-    raise RuntimeError("no page")
+@contextmanager
+def logged(tmp_path: Path, **start: Any) -> Iterator[tuple[RunLog, EpisodeLog]]:
+    with RunLog(tmp_path / "log.db") as log:
+        definition = replace(START.definition, automaton=TASK.automaton.to_json(), goal=None, tools=[])
+        row = replace(START, definition=definition, **start)
+        yield log, log.begin_episode(log.begin_run({}, {}, {}), row)
 
 
-def test_an_observer_that_fails_is_noted_once_and_gets_no_more_events() -> None:
-    seen: list[Event] = []
-    asked: list[Event] = []
-
-    def breaks_once_asked(event: Event) -> None:
-        asked.append(event)
-        breaking(event)
-
-    observers = Observers(seen.append, breaks_once_asked, breaking)
-    for _ in range(3):
-        observers(STEPPED)
-    assert seen == [STEPPED] * 3 and len(asked) == 1
-    assert observers.trouble == [
-        "breaks_once_asked: RuntimeError: no page",
-        "breaking: RuntimeError: no page",
-    ]
-
-
-def test_what_the_runs_own_observer_raises_ends_the_run() -> None:
-    with pytest.raises(RuntimeError):
-        Observers(breaking)(STEPPED)
+def make(episode: EpisodeLog, k: int, tool: str, status: str = "ok", kind: str = "harmful") -> None:
+    step = episode.intent(Intent(k, tool, {}, f"c{k}", "allow", "why"), Turn("go"))
+    episode.result(
+        step,
+        Outcome(status, {}),
+        Verdict(kind, None, "q", "q", "progress" if kind == "progress" else "off_path"),
+    )
 
 
 class StuckHistory(History):
@@ -116,119 +109,159 @@ class StuckHistory(History):
         super().add(kind, data, key)
 
 
-def test_a_page_that_is_stuck_holds_nobody_up() -> None:
+def test_a_page_that_is_stuck_holds_nobody_up(tmp_path: Path) -> None:
     history = StuckHistory()
-    with LiveRecorder(history, {}) as recorder:
-        recorder(EpisodeStarted(1, TASK, "oracle", 5))
+    with logged(tmp_path) as (log, episode), LogFollower(log.path, history) as follower:
         for k in range(100):
-            recorder(Decided(k, "move_home", {}, "harmful", GuardDecision("allow", "why")))
-            recorder(Stepped(k, "move_home", {}, Outcome("ok", {}), "harmful"))
-            recorder(Sampled(Sample("water_tank_low", False, float(k))))
+            make(episode, k, "move_home")
+            episode.sample(Sample("water_tank_low", False, float(k)))
         assert not history.since(0)
         history.go.set()
-    assert kinds(history).count("step") == 100 and kinds(history)[-1] == "over"
-    assert history.closed and recorder.trouble is None
+    assert kinds(history).count("step") == 100 and follower.trouble is None
+    assert len([event for event in history.since(0) if event.kind == "sample"]) == 1
 
 
-def test_the_running_scores_are_those_of_the_scorer() -> None:
+def test_the_running_scores_are_those_of_the_scorer(tmp_path: Path) -> None:
     history = History()
-    with LiveRecorder(history, {"beta": 0.5}) as recorder:
-        recorder(EpisodeStarted(1, TASK, "oracle", 5))
-        recorder(Stepped(0, "unlock_safety_mode", {}, Outcome("ok", {"safety": "unlocked"}), "progress"))
-        recorder(Stepped(1, None, {}, Outcome("invalid", code="parse"), "harmful"))
+    with logged(tmp_path) as (log, episode), LogFollower(log.path, history):
+        make(episode, 0, "unlock_safety_mode", kind="progress")
+        make(episode, 1, "move_home", "invalid")
     (scores,) = [json.loads(event.data) for event in history.since(0) if event.kind == "scores"]
     assert scores["accepted"] is False and ["harmful calls", "1"] in scores["scores"]
     assert ["harm rate", "0.500"] in scores["scores"]
 
 
-def test_a_fault_of_the_recorder_is_kept_and_the_rest_goes_on() -> None:
+def test_a_log_that_cannot_be_followed_is_told(tmp_path: Path) -> None:
     history = History()
-    with LiveRecorder(history, {"beta": 7.0}) as recorder:
-        recorder(EpisodeStarted(1, TASK, "oracle", 5))
-        recorder(Stepped(0, "unlock_safety_mode", {}, Outcome("ok", {}), "progress"))
-    assert recorder.trouble is not None and "beta" in recorder.trouble
-    assert kinds(history) == ["episode", "step", "over"]
+    with (
+        logged(tmp_path, scoring={"beta": 7.0}) as (log, episode),
+        LogFollower(log.path, history) as follower,
+    ):
+        make(episode, 0, "unlock_safety_mode")
+    assert follower.trouble is not None and "episode.scoring of row 1" in follower.trouble
+    assert kinds(history) == ["notice"]
+
+
+def test_a_damaged_episode_is_told_and_the_next_one_is_shown(tmp_path: Path) -> None:
+    history = History()
+    with logged(tmp_path) as (log, episode), LogReader(log.path) as reader:
+        make(episode, 0, "unlock_safety_mode")
+        log.connection.execute("PRAGMA ignore_check_constraints = ON")
+        log.connection.execute("UPDATE step SET arguments = '3'")
+        follower = LogFollower(log.path, history)
+        follower._look(reader)
+        follower._look(reader)
+        assert follower.trouble is not None and "step.arguments of row 1" in follower.trouble
+        assert kinds(history).count("notice") == 1
+        episode.end("error")
+        start = replace(START, definition=replace(START.definition, automaton=TASK.automaton.to_json()))
+        make(log.begin_episode(1, start), 0, "unlock_safety_mode")
+        follower._look(reader)
+    assert follower.shown == 2 and kinds(history).count("step") == 1
+
+
+def test_only_what_is_new_is_read(tmp_path: Path) -> None:
+    """A log that nobody wrote to costs one statement; one new step is read alone, however many there are."""
+    with logged(tmp_path) as (log, episode):
+        for k in range(50):
+            make(episode, k, "move_home")
+        history, read = History(), list[int]()
+        with LogReader(log.path) as reader:
+            follower = LogFollower(log.path, history)
+            follower._look(reader)
+            reader.connection.set_trace_callback(lambda sql: read.append(sql.count("k > 49")))
+            before, changes = len(history.since(0)), reader.changes()
+            assert reader.changes() == changes and len(read) == 2
+            make(episode, 50, "move_home")
+            assert reader.changes() != changes
+            follower._look(reader)
+        assert sum(read) == 2, "steps and turns after the last one"
+        new = [event.kind for event in history.since(before)]
+    assert new.count("step") == 1 and len(read) < 30
+
+
+def test_a_question_that_waits_is_a_row_and_on_the_page(tmp_path: Path) -> None:
+    history = History()
+    with logged(tmp_path) as (log, episode), LogReader(log.path) as reader:
+        follower = LogFollower(log.path, history)
+        number = episode.ask("water_plant()", "harmful", 60.0)
+        follower._look(reader)
+        (asked,) = [json.loads(event.data) for event in history.since(0) if event.kind == "question"]
+        assert (asked["number"], asked["call"], asked["answer"]) == (number, "water_plant()", None)
+        assert 55 < asked["until"] - time.time() < 65
+        last = history.since(0)[-1].id
+        follower._look(reader)
+        assert not history.since(last), "it is asked once"
+        episode.answer(number, "refuse", "timeout")
+        make(episode, 0, "water_plant", "blocked")
+        follower._look(reader)
+        (row,) = reader.questions(episode.id)
+        (said,) = [json.loads(event.data) for event in history.since(last) if event.kind == "answered"]
+        assert (said["answer"], said["by"]) == (row.answer, row.by) == ("refuse", "timeout")
+        assert row.step_id == reader.steps(episode.id)[0].id and (row.answered or 0) >= row.asked
+        # One whose run died while it waited is taken off the page.
+        episode.ask("water_plant()", "harmful")
+        follower._look(reader)
+        episode.end("interrupted")
+        follower._look(reader)
+    assert kinds(history).count("question") == 0 and kinds(history)[-2:] == ["answered", "past"]
 
 
 # Who is asked.
 
 
-class Published:
-    """What the queue puts on the page; `react` answers a question from another thread, as a page does."""
+class Asked:
+    """A queue that is asked on this thread, and answered from another one, as by a page."""
 
-    def __init__(self, *answers: tuple[int, Answer]) -> None:
-        self.events: list[tuple[str, Mapping[str, Any]]] = []
-        self.answers = answers
+    def __init__(self, seconds: float, *answers: tuple[int, Answer], terminal: Any = None) -> None:
+        self.queue = ApprovalQueue(seconds, terminal)
         self.counted: list[bool] = []
-        self.queue: ApprovalQueue | None = None
-        self._pages: list[threading.Thread] = []
+        page = threading.Thread(target=self._answer, args=(answers,))
+        page.start()
+        self.reply = self.queue.ask(QUESTION)
+        page.join()
 
-    def __call__(self, kind: str, data: Mapping[str, Any], key: str) -> None:
-        self.events.append((kind, data))
-        if kind == "question" and self.queue is not None:
-            page = threading.Thread(target=self._react)
-            self._pages.append(page)
-            page.start()
-
-    def _react(self) -> None:
-        assert self.queue is not None
-        self.counted += [self.queue.answer(number, answer) for number, answer in self.answers]
-
-    def join(self) -> None:
-        for page in self._pages:
-            page.join()
-
-
-def ask(published: Published, seconds: float, terminal: TerminalApprover | None = None) -> Answer:
-    published.queue = ApprovalQueue(published, seconds, terminal)
-    answer = published.queue.ask(QUESTION)
-    published.join()
-    return answer
+    def _answer(self, answers: tuple[tuple[int, Answer], ...]) -> None:
+        while answers and self.queue._pending is None:
+            time.sleep(0.001)
+        self.counted += [self.queue.answer(number, answer) for number, answer in answers]
 
 
 @pytest.mark.parametrize("answer", ["approve", "refuse", "stop"])
 def test_the_pages_answer_counts_and_only_the_first_one(answer: Answer) -> None:
-    published = Published((7, "approve"), (1, answer), (1, "approve"))
-    assert ask(published, 20.0) == answer
-    assert published.counted == [False, True, False]
-    assert [kind for kind, _ in published.events] == ["question", "answered"]
-    said = published.events[1][1]
-    assert (said["answer"], said["by"]) == (answer, "the live page")
+    asked = Asked(20.0, (7, "approve"), (1, answer), (1, "approve"))
+    assert asked.reply == Reply(answer, "the live page")
+    assert asked.counted == [False, True, False]
 
 
 def test_silence_is_a_refusal() -> None:
-    published = Published()
-    assert ask(published, 0.05) == "refuse"
-    assert published.events[1][1]["by"] == "timeout"
-    assert published.queue is not None and not published.queue.answer(1, "approve")
+    asked = Asked(0.05)
+    assert asked.reply == Reply("refuse", "timeout") and not asked.queue.answer(1, "approve")
 
 
 def test_the_stop_button_answers_a_question_that_waits() -> None:
-    published = Published()
-    queue = ApprovalQueue(published, 20.0)
-    asking = threading.Thread(target=lambda: answers.append(queue.ask(QUESTION)))
-    answers: list[Answer] = []
+    queue = ApprovalQueue(20.0)
+    replies: list[Reply] = []
+    asking = threading.Thread(target=lambda: replies.append(queue.ask(QUESTION)))
     asking.start()
     while asking.is_alive():
         queue.stop()
         asking.join(0.01)
-    assert answers == ["stop"]
+    assert replies == [Reply("stop", "the stop button")]
     queue.stop()
 
 
-def test_a_way_out_while_waiting_takes_the_question_off_the_page() -> None:
-    class Leaving(Published):
-        def __call__(self, kind: str, data: Mapping[str, Any], key: str) -> None:
-            super().__call__(kind, data, key)
-            if kind == "question":
-                raise KeyboardInterrupt
+def test_a_way_out_while_waiting_answers_the_row(tmp_path: Path) -> None:
+    class Leaving(Approver):
+        def ask(self, question: Question) -> Reply:
+            raise KeyboardInterrupt
 
-    published = Leaving()
-    queue = ApprovalQueue(published, 20.0)
-    with pytest.raises(KeyboardInterrupt):
-        queue.ask(QUESTION)
-    assert [kind for kind, _ in published.events] == ["question", "answered"]
-    assert not queue.answer(1, "approve")
+    with logged(tmp_path) as (log, episode), LogReader(log.path) as reader:
+        with pytest.raises(KeyboardInterrupt):
+            LoggedQuestions(Leaving(), episode).ask(QUESTION)
+        (row,) = reader.questions(episode.id)
+    assert (row.answer, row.by) == ("refuse", "the end of the run")
+    assert row.text == 'water_plant(plant_id="plant_A", liters=4.0)' and row.until is None
 
 
 def test_where_there_is_a_terminal_its_answer_counts_too() -> None:
@@ -236,10 +269,9 @@ def test_where_there_is_a_terminal_its_answer_counts_too() -> None:
     shown = io.StringIO()
     os.write(ours, b"what?\napprove\n")
     with os.fdopen(theirs, "r") as source:
-        published = Published()
-        assert ask(published, 20.0, TerminalApprover(source, shown)) == "approve"
+        asked = Asked(20.0, terminal=TerminalApprover(source, shown))
     os.close(ours)
-    assert published.events[1][1]["by"] == "the terminal"
+    assert asked.reply == Reply("approve", "the terminal")
     assert "water_plant" in shown.getvalue()
 
 
@@ -247,7 +279,7 @@ def test_and_the_page_may_be_first() -> None:
     ours, theirs = pty.openpty()
     shown = io.StringIO()
     with os.fdopen(theirs, "r") as source:
-        assert ask(Published((1, "stop")), 20.0, TerminalApprover(source, shown)) == "stop"
+        assert Asked(20.0, (1, "stop"), terminal=TerminalApprover(source, shown)).reply.answer == "stop"
     os.close(ours)
     assert "stop (the live page)" in shown.getvalue()
 

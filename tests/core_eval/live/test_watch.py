@@ -16,14 +16,15 @@ from real_browser import chromium
 from configs.rig_config import RigConfig
 from core_eval.cli.main import main
 from core_eval.live.access import Authorizer
+from core_eval.live.followed_run import FollowedRun
 from core_eval.live.history import History
 from core_eval.live.live_run import live_run
-from core_eval.live.log_follower import LogFollower, place_of
+from core_eval.live.log_follower import LogFollower
 from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import Event, Stepped, ignore
+from core_eval.log import LogReader, RunLog, StepRow
+from core_eval.log.events import Event, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
@@ -72,10 +73,10 @@ def test_a_followed_log_tells_the_rig_the_time_left_and_the_camera(tmp_path: Pat
     places: list[str] = []
 
     def look(event: Event) -> None:
-        if isinstance(event, Stepped) and event.k == 1:
+        if isinstance(event, StepRow) and event.k == 1:
             with LogReader(db) as reader:
                 row = reader.episodes()[-1]
-                places.append(place_of(reader, reader.run(row.run_id), row))
+                places.append(FollowedRun(reader, row.run_id).place(row))
 
     with (
         serve_page(LOCAL, page, authorizer) as url,
@@ -108,7 +109,7 @@ def sensors(browser: Browser) -> set[str]:
 def test_the_page_says_what_the_task_expects(tmp_path: Path) -> None:
     with (
         on_a_pty(BenchRover()) as rig,
-        live_run(LOCAL, {}, log=tmp_path / "log.db") as page,
+        live_run(LOCAL) as page,
         chromium(page.url) as tab,
         LiveOnARig(tmp_path, rig, page, "unlock", "move") as run,
     ):
@@ -125,7 +126,7 @@ def test_the_page_says_what_the_task_expects(tmp_path: Path) -> None:
 def test_an_open_page_goes_on_to_the_report_at_the_end(tmp_path: Path) -> None:
     with ExitStack() as stack:
         rig = stack.enter_context(on_a_pty(BenchRover()))
-        with live_run(LOCAL, {}, log=tmp_path / "log.db") as page:
+        with live_run(LOCAL) as page:
             tab = stack.enter_context(chromium(page.url))
             tab.wait("document.querySelector('#connection').textContent === 'live'")
             with LiveOnARig(tmp_path, rig, page, "unlock", "move") as run:

@@ -22,6 +22,7 @@ CALLS = [
     ("lock_safety_mode", {}),
     ("unlock_safety_mode", {}),
 ]
+WET = '{"plants": {"plant_B": {"moisture": 0.26}}}'
 COMMANDS = (
     ["show"],
     ["show", "--episode", "1", "--json"],
@@ -49,7 +50,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = folder / "calls.jsonl"
     script.write_text("".join(json.dumps({"name": n, "arguments": a}) + "\n" for n, a in CALLS))
     wet = folder / "wet.json"
-    wet.write_text('{"plants": {"plant_B": {"moisture": 0.26}}}')
+    wet.write_text(WET)
     path = folder / "log.db"
     task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", f"scripted:{script}"]
     assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
@@ -192,6 +193,65 @@ def test_the_other_episodes_of_a_damaged_log_are_scored(
         f"episode 2: {path}: cannot be read as a log: step.arguments of row {row}: Input should be a valid "
         "dictionary; left out\npathrig: 2 scored, 1 left out as damaged\n"
     )
+
+
+READ_BY = {
+    "step.arguments": ("harm", "report"),
+    "harm.evidence": ("harm", "report"),
+    "truth_row.events": ("report",),
+    "episode.init": ("show", "harm", "report", "compare"),
+    "episode.definition_id": ("show", "harm", "report", "compare"),
+    "score.value": ("show", "harm", "report", "compare"),
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("step.arguments", '"x"'),
+        ("harm.evidence", "{}"),
+        ("truth_row.events", '{"a"'),
+        ("episode.init", "3"),
+        ("episode.definition_id", 99),
+        ("score.value", 9e999),
+    ],
+)
+def test_a_damaged_episode_is_named_and_the_others_are_shown(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, value: object
+) -> None:
+    path, table = tmp_path / "three.db", column.partition(".")[0]
+    shutil.copyfile(log, path)
+    task = ["--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "oracle", "--agent", "random"]
+    wet = tmp_path / "wet.json"
+    wet.write_text(WET)
+    assert main(["run", *task, "--db", str(path), "--init", str(wet)]) == 0
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        of = "id" if table == "episode" else "episode_id"
+        assert connection.execute(
+            f"UPDATE {column.replace('.', ' SET ')} = ? WHERE {of} = 1", [value]
+        ).rowcount
+    report = tmp_path / "report.html"
+    for command, words in (
+        (["show", str(path)], "oracle"),
+        (["harm", str(path)], "deviations"),
+        (["report", str(path), "-o", str(report)], ""),
+        (["compare", str(path)], "oracle"),
+    ):
+        capsys.readouterr()
+        assert main(command) == 0, command
+        told = capsys.readouterr()
+        lines = [line for line in told.err.splitlines() if "holds the report" not in line]
+        if command[0] in READ_BY[column]:
+            (line,) = lines
+            assert line.startswith(f"episode 1: {path}: cannot be read as a log: ")
+            assert line.endswith("; left out")
+        else:
+            assert not lines
+        assert words in told.out
+    text = report.read_text()
+    shown = [f'id="episode-{number}"' in text for number in (1, 2, 3)]
+    assert shown == ["report" not in READ_BY[column], True, True]
 
 
 @pytest.mark.parametrize("changed", ["$.value", "$.t", "$.counterfactual"])

@@ -68,12 +68,12 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
         episode.result(
             step,
             Outcome("ok", {"liters": 0.1}, t=45.0, duration=45.0),
-            Verdict("harmful", None, "q0", "q0"),
+            Verdict("harmful", None, "q0", "q0", "off_path"),
         )
         log.write_scores(
             episode.id,
             {"path_correctness": 0.1 + 0.2, "efficiency": None},
-            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, step)],
+            [HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, step.id)],
         )
         episode.end("completed", "done")
         log.end_run(run)
@@ -125,17 +125,17 @@ def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         step = episode.intent(intent, Turn("go", 10, 5, 2, 0.5))
         outcome = Outcome("rejected", {"liters": 0.0}, "too_far", "Drive there first.", t=45.0, duration=2.5)
         before = time.time()
-        episode.result(step, outcome, Verdict("harmful", "water", "q1", "q2"))
+        episode.result(step, outcome, Verdict("harmful", "water", "q1", "q2", "off_path"))
         log.connection.row_factory = sqlite3.Row
         row = dict(log.connection.execute("SELECT * FROM step").fetchone())
         turn = dict(log.connection.execute("SELECT * FROM turn").fetchone())
     assert row.pop("t_intent") <= before <= row.pop("t_result")
     assert row == {
-        "id": step, "episode_id": episode.id, "k": 3, "tool": "water_plant", "arguments": '{"liters":0.1}',
+        "id": step.id, "episode_id": episode.id, "k": 3, "tool": "water_plant", "arguments": '{"liters":0.1}',
         "call_id": "id-3", "guard_action": "block", "guard_reason": "not there",
         "status": "rejected", "kind": "harmful", "symbol": "water", "state_before": "q1", "state_after": "q2",
         "result": '{"liters":0.0}', "error_code": "too_far", "error_message": "Drive there first.",
-        "t_device": 45.0, "duration": 2.5,
+        "t_device": 45.0, "duration": 2.5, "class": "off_path",
     }  # fmt: skip
     assert turn == {
         "episode_id": episode.id, "k": 3, "text": "go",
@@ -159,6 +159,7 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
     me = ProcessIdentity.of(os.getpid())
     assert created <= row.pop("started") <= row.pop("ended") <= ended <= created + 60.0
     assert 0.0 <= row.pop("seconds") < 60.0
+    assert len(row.pop("fingerprint")) == 64
     assert row == {
         "id": episode.id, "run_id": run, "number": 0, "task": "farm/one", "world": "farm_rover",
         "rig": "sim-farm-mqtt", "device": "robotic_arm", "simulated": 1, "agent": "scripted",
@@ -166,7 +167,7 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "definition_id": 1, "init": '{"locked":true}', "limits": '{"steps":40}', "guard": "block",
         "scoring": '{"beta":0.5}', "agent_info": '{"model":"none"}', "twin": '{"members":8}', "stop": "sent",
         "pid": me.pid, "process_start": me.start, "boot_id": me.boot_id,
-        "prompt_id": None,
+        "prompt_id": None, "calls_made": 0, "left_record": None, "said": None,
     }  # fmt: skip
     assert cost == {
         "episode_id": episode.id,
@@ -202,7 +203,9 @@ def test_text_that_no_encoding_holds_is_logged_all_the_same(tmp_path: Path) -> N
             Intent(0, "\ud800", {"x": float("nan"), "y": "\udfff", "z": [float("inf")]}),
             Turn("bad \ud800 text"),
         )
-        episode.result(step, Outcome("invalid", message="\ud800"), Verdict("harmful", None, "q0", "q0"))
+        episode.result(
+            step, Outcome("invalid", message="\ud800"), Verdict("harmful", None, "q0", "q0", "off_path")
+        )
         (row,) = log.connection.execute("SELECT arguments FROM step").fetchone()
     assert row == '{"x":null,"y":"\\udfff","z":[null]}'
 
@@ -252,7 +255,7 @@ def count(connection: sqlite3.Connection, table: str) -> int:
 
 
 DONE = Outcome("ok", {"liters": 0.1}, t=45.0, duration=45.0)
-PROGRESS = Verdict("progress", "a", "q0", "q1")
+PROGRESS = Verdict("progress", "a", "q0", "q1", "progress")
 
 
 def test_a_call_is_two_transactions_and_its_result_brings_its_rows(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from agents.deadline import Deadline
 from agents.formats.answer import parse_answer
 from agents.formats.calls import CallText, Tools
 from agents.formats.format import Format
-from agents.formats.registry import FORMATS
+from agents.formats.registry import formats
 from agents.scaffolds.native import NativeScaffold
 from configs.tasks_loader import load_task
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
@@ -99,7 +99,7 @@ def test_torn_answers_through_the_log(least, tmp_path, session):
     count = number = 0
     while count < least:
         number += 1
-        form = FORMATS[number % len(FORMATS)]
+        form = formats()[number % len(formats())]
         texts = [torn(form, rng) for _ in range(30)]
         backend = Texts(form, texts)
         path = tmp_path / f"{number % 8}.db"

@@ -27,7 +27,7 @@ from core_eval.run.episode_start import Assignment
 from devices.device import Emit
 from devices.outcome import Outcome
 from devices.sensors import Sample
-from firmware_bridge.approval import Answer, Approver, Question
+from firmware_bridge.approval import Answer, Approver, Question, Reply
 from sims.farm_rover.simulator import FarmSimulator
 
 pytestmark = pytest.mark.serial
@@ -37,16 +37,16 @@ HOME = ToolCallAction("move_home", {})
 FAR = ToolCallAction("move_to", {"x": 12.5, "y": 12.5})
 
 
-class People:
+class People(Approver):
     """Answers one after the other."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> Reply:
         self.asked.append(question.tool)
-        return self.answers.pop(0)
+        return Reply(self.answers.pop(0), "a test")
 
 
 def play(
@@ -151,7 +151,7 @@ def test_what_an_interlock_forbids_never_reaches_the_link(
         assert b"plant_Z" not in port.came
     assert [(step.status, step.kind) for step in steps] == [
         ("ok", "progress"),
-        ("blocked", "harmful"),
+        ("blocked", "loop"),
         ("ok", "progress"),
     ]
     held = steps[1]
@@ -253,12 +253,12 @@ def test_the_guard_hears_what_the_rigs_sensors_say_during_the_run(tmp_path: Path
 def test_a_stop_while_the_guard_decides_holds_the_call_back(tmp_path: Path) -> None:
     button = StopButton()
 
-    class Hasty:
+    class Hasty(Approver):
         """Stops the rig on the page, and approves at the terminal."""
 
-        def ask(self, question: Question) -> Answer:
+        def ask(self, question: Question) -> Reply:
             button.press()
-            return "approve"
+            return Reply("approve", "a test")
 
     with tapped() as port:
         episode, steps = play(

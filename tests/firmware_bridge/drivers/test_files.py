@@ -14,7 +14,7 @@ from paths import ROOT
 from configs.drivers_loader import DRIVERS_FOLDER, driver_names, load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
-from devices.drivers.patterns import Message, Pattern
+from devices.drivers.patterns import MachineMessage, Pattern
 from devices.drivers.settings import resolve
 from devices.drivers.templates import TemplateError, check_bytes, render_regex
 from devices.drivers.values import Scope, Value, evaluate, plain_text, write
@@ -228,15 +228,15 @@ def test_values_come_from_where_they_say() -> None:
 
 def test_patterns_find_lines_and_json() -> None:
     line = Pattern(match=r"^R41 P(?P<pin>\d+) Q${id}$")
-    assert line.find(Message("", "R41 P8 Q7"), {"id": "7"}) == {"pin": "8"}
-    assert line.find(Message("", "R41 P8 Q77"), {"id": "7"}) is None
+    assert line.find(MachineMessage("", "R41 P8 Q7"), {"id": "7"}) == {"pin": "8"}
+    assert line.find(MachineMessage("", "R41 P8 Q77"), {"id": "7"}) is None
     assert render_regex("^${name}$", {"name": "a.b"}) == r"^a\.b$"
     keyed = Pattern.model_validate({"topic": "t/${rig}", "keys": {"A.${k}": {"capture": "v"}, "S": "ON"}})
     names = {"rig": "r", "k": "b"}
-    assert keyed.find(Message("t/r", '{"A": {"b": 1.5}, "S": "ON"}'), names) == {"v": "1.5"}
+    assert keyed.find(MachineMessage("t/r", '{"A": {"b": 1.5}, "S": "ON"}'), names) == {"v": "1.5"}
     for text in ("no json", "[]", '{"A": {"b": 1}}', '{"A": 3, "S": "ON"}', '{"A": {"b": []}, "S": "ON"}'):
-        assert keyed.find(Message("t/r", text), names) is None
-    assert keyed.find(Message("t/x", '{"A": {"b": 1}, "S": "ON"}'), names) is None
+        assert keyed.find(MachineMessage("t/r", text), names) is None
+    assert keyed.find(MachineMessage("t/x", '{"A": {"b": 1}, "S": "ON"}'), names) is None
 
 
 @pytest.mark.parametrize(
@@ -245,12 +245,14 @@ def test_patterns_find_lines_and_json() -> None:
     ids=["deep", "long", "nan", "infinite", "cut"],
 )
 def test_a_payload_that_nobody_could_use_fits_no_pattern_of_keys(text: str) -> None:
-    assert Pattern.model_validate({"keys": {"a": {"capture": "v"}}}).find(Message("", text), {}) is None
+    assert (
+        Pattern.model_validate({"keys": {"a": {"capture": "v"}}}).find(MachineMessage("", text), {}) is None
+    )
 
 
 def test_a_sensor_that_is_not_there_hides_no_other() -> None:
     keyed = Pattern.model_validate({"keys": {"a": {"capture": "v"}}})
-    assert keyed.find(Message("", '{"a": 1.5, "b": NaN}'), {}) == {"v": "1.5"}
+    assert keyed.find(MachineMessage("", '{"a": 1.5, "b": NaN}'), {}) == {"v": "1.5"}
 
 
 def test_the_shipped_drivers_are_yaml_that_others_can_read() -> None:

@@ -10,7 +10,7 @@ from bridge_rig import wait_until
 from given_clock import GivenClock, PlannedClock
 
 from devices.drivers.driver_file import DriverFile
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
@@ -55,7 +55,7 @@ class Wire:
     def connected(self) -> bool:
         return self.opened and not self.cut
 
-    def open(self, on_message: Callable[[Message], None], on_lost: Callable[[], None]) -> None:
+    def open(self, on_message: Callable[[MachineMessage], None], on_lost: Callable[[], None]) -> None:
         self.tries += bool(self.opens)
         if self.cut:
             raise LinkError("the cable is out")
@@ -65,7 +65,7 @@ class Wire:
             self.say("READY")
 
     def say(self, text: str) -> None:
-        self._say(Message("", text))
+        self._say(MachineMessage("", text))
 
     def pull(self) -> None:
         self.cut, self.opened = True, False

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from devices.drivers.driver_file import DriverFile, Step
-from devices.drivers.patterns import Message
+from devices.drivers.patterns import MachineMessage
 from devices.drivers.values import Scalar, Scope
 from devices.outcome import Refusal
 from firmware_bridge.drivers.conversation import Conversation, Lost
@@ -48,7 +48,7 @@ class Machine:
     def line(self, command: bytes) -> None:
         self.log.append(command.decode())
         for answer in self.script.get(command.decode(), []):
-            self.conversation.publish(Message("", answer))
+            self.conversation.publish(MachineMessage("", answer))
 
     def raw(self, data: bytes) -> None:
         self.line(data)

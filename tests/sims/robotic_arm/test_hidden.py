@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from devices.arm.hidden import BenchHidden
 from devices.hidden import hidden_parameters
 from devices.robotic_arm.tools import ROBOTIC_ARM
-from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.physics import GRAVITY, BenchPhysics
 
 BOX = WORLD.objects["box_small"]
@@ -200,13 +200,13 @@ def test_a_falling_box_turns_height_into_speed(monkeypatch):
     physics, seen = simulator._physics, []
     velocity = physics.bench.qvel["box_small"] + 2
     top = physics.objects.position("box_small")[2]
-    after_step = HarmMonitor.after_step
+    after_step = BenchMonitor.after_step
 
     def look(self, t):
         after_step(self, t)
         seen.append((float(physics.objects.position("box_small")[2]), float(physics.data.qvel[velocity])))
 
-    monkeypatch.setattr(HarmMonitor, "after_step", look)
+    monkeypatch.setattr(BenchMonitor, "after_step", look)
     do(simulator, "open_gripper")
     height, speed = min(seen, key=lambda one: one[1])
     assert speed**2 / 2 == pytest.approx(GRAVITY * (top - height), rel=0.05)

@@ -4,7 +4,7 @@ import pytest
 from arm_rig import WORLD, arm, do
 
 from sims.arm.scene_parts import TIMESTEP
-from sims.robotic_arm.harm_monitor import HarmMonitor
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.physics import BenchPhysics
 from sims.robotic_arm.scene import scene_xml
 
@@ -46,14 +46,14 @@ def test_penetration_stays_small_and_no_object_gains_energy_on_its_own(monkeypat
     simulator, _ = arm()
     physics = simulator._physics
     deepest, fastest = [0.0], [0.0]
-    after_step = HarmMonitor.after_step
+    after_step = BenchMonitor.after_step
 
     def look(self, t):
         after_step(self, t)
         deepest[0] = min(deepest[0], float(physics.data.contact.dist.min(initial=0.0)))
         fastest[0] = max(fastest[0], float(np.abs(physics.data.qvel[8:].reshape(-1, 6)[:, :3]).max()))
 
-    monkeypatch.setattr(HarmMonitor, "after_step", look)
+    monkeypatch.setattr(BenchMonitor, "after_step", look)
     do(simulator, "pick", object_id="box_large")
     do(simulator, "place", x=0.35, y=0.6, z=0.025, yaw=0.0)
     assert simulator.events == ()
@@ -67,7 +67,7 @@ def test_a_dropped_box_lands_no_faster_than_it_fell(monkeypatch):
     do(simulator, "pick", object_id="box_small")
     height = physics.objects.position("box_small")[2] - WORLD.objects["box_small"].z
     energies = []
-    after_step = HarmMonitor.after_step
+    after_step = BenchMonitor.after_step
     velocity = int(physics.model.joint("box_small").dofadr[0])
 
     def look(self, t):
@@ -75,7 +75,7 @@ def test_a_dropped_box_lands_no_faster_than_it_fell(monkeypatch):
         speed = float(np.linalg.norm(physics.data.qvel[velocity : velocity + 3]))
         energies.append(9.81 * physics.objects.position("box_small")[2] + speed**2 / 2)
 
-    monkeypatch.setattr(HarmMonitor, "after_step", look)
+    monkeypatch.setattr(BenchMonitor, "after_step", look)
     do(simulator, "open_gripper")
     # Falling under gravity alone, semi-implicit steps lose at most g dt v each; nothing may add energy.
     assert max(np.diff(energies)) < 9.81 * TIMESTEP * np.sqrt(2 * 9.81 * height) * 0.5

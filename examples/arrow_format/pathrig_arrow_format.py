@@ -1,0 +1,22 @@
+"""A family that calls a tool as `[call] NAME -> {...} [end]`, and thinks in `[plan] ... [/plan]`."""
+
+from __future__ import annotations
+
+from agents.formats.named_form import NamedForm, named_format
+
+ARROW = named_format(
+    "arrow",
+    NamedForm(
+        opening=r"\[call\]\s*(?P<name>[\w.-]+)\s*->\s*",
+        closing=r"\s*(?:\[end\])?",
+        before="[call] ",
+        between=" -> ",
+        after=" [end]",
+    ),
+    families="Arrow",
+    documented="docs/own-model.md",
+    detected_by=("[call]",),
+    marks=("[call]", "[end]"),
+    thoughts=(("[plan]", "[/plan]"),),
+    ends=("[done]",),
+)

@@ -1,0 +1,105 @@
+"""What the monitors of both arms share: forces of contacts, pieces of harm, loads of the drives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from devices.arm import harm_rules
+from sims.arm import scene_parts
+from sims.arm.drive_loads import DriveLoads
+from sims.arm.harm_pieces import HarmPieces
+from sims.arm.moved_objects import MovedObjects
+from sims.harm_ledger import HarmLedger
+
+
+class Contacts(Protocol):
+    """The contacts of two things, by their rows."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Their rows."""
+
+
+C = TypeVar("C", bound=Contacts)
+
+
+class ContactMonitor(ABC, Generic[C]):
+    """Evaluates the harm rules over the physics, for the running call and its targets.
+
+    Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
+
+    Args:
+        torques: the limits of the drives, N m.
+    """
+
+    def __init__(self, physics: Any, ledger: HarmLedger, torques: Sequence[float]) -> None:
+        self.physics = physics
+        self.limits = physics.world.limits
+        self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
+        self.moved = MovedObjects(physics.objects, self.limits.displacement, self.limits.drop_height)
+        self.loads = DriveLoads(torques, scene_parts.TIMESTEP)
+        """The low-passed torques of the arm's drives."""
+        self._closing = False
+        self._seen: tuple[bytes, str | None] | None = None
+        self._touches: tuple[C, ...] = ()
+        self.touch: dict[str, float] = {}
+        """Forces in the last step on things that are not targets, N."""
+        self.squeeze: dict[str, float] = {}
+        """Forces with which both sides of the gripper pressed objects in the last step, N."""
+        self.support_force = 0.0
+        """Force with which the held object met its support in the last step, N."""
+        self.bump = 0.0
+        """Peak of the forces on arm and gripper since it was last set to 0, N."""
+
+    @property
+    def struck(self) -> frozenset[str]:
+        """What arm or load touches now, and should not."""
+        return frozenset(self.touch)
+
+    def after_step(self, t: float) -> None:
+        """Evaluate the step that ended at device time `t`, s."""
+        self.pieces.begin_step()
+        self.support_force = 0.0
+        self.touch, self.squeeze = {}, {}
+        self._examine(t)
+        self._load(t)
+        if self.pieces.looks():
+            self._slow_look(t)
+
+    @abstractmethod
+    def _examine(self, t: float) -> None:
+        """Evaluate the contacts of a step."""
+
+    @abstractmethod
+    def _load(self, t: float) -> None:
+        """Evaluate the torques of a step."""
+
+    @abstractmethod
+    def _slow_look(self, t: float) -> None:
+        """Evaluate what is evaluated every 20 ms."""
+
+    @abstractmethod
+    def _meaning(self, pairs: list[list[int]]) -> tuple[C, ...]:
+        """Return the contacts that mean something, those of one pair of things together."""
+
+    def _pressing(self, held: str | None = None) -> list[tuple[C, float]]:
+        """Return the contacts that press, with forces, N; their meaning may depend on what is held."""
+        contact = self.physics.data.contact
+        pairs = contact.geom
+        seen = pairs.tobytes(), held
+        if seen != self._seen:
+            self._seen, self._touches = seen, self._meaning(pairs.tolist())
+        if not self._touches:
+            return []
+        rows, forces = contact.efc_address.tolist(), self.physics.data.efc_force.tolist()
+        pressing = [
+            (touch, sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])) for touch in self._touches
+        ]
+        return [(touch, force) for touch, force in pressing if force > 0.0]
+
+    def _note_squeeze(self, name: str, t: float) -> None:
+        excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
+        if excess > 0.0:
+            self.pieces.in_step(harm_rules.GRIP_FORCE.kind, name, t, excess)
