@@ -30,7 +30,7 @@ class LeftOut(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    calls: list[str] = Field(min_length=1, description="the tools of its writes, in any order")
+    calls: list[str] = Field(min_length=1, description="the tools of its writes, in order")
     why: str = Field(min_length=1, description="why the task does not mean it")
 
 

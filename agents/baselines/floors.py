@@ -11,6 +11,11 @@ from agents.baselines.oracle import OracleAgent
 from agents.errors import AgentSpecError
 from core_eval.path.endings import REASONS, reason_of
 
+IDLE = ("mute", "done", *(f"decliner:{reason}" for reason in REASONS))
+"""Agents that make no call."""
+FLOORS = (*IDLE, "repeat", "random", "oracle", "mutated:0.3")
+"""What stands beside a table of models: agents that do nothing, chance, a path with mistakes, and the best."""
+
 
 class MuteAgent(FixedActions):
     """Makes no call, and does not end the episode: it is ended as idle."""

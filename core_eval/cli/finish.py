@@ -127,13 +127,14 @@ def finish(
     not_run = _not_run(config, rows)
     if failed is None:
         failed = {one.agent: "the run has not ended" for one in not_run}
-    whole = [row for row in rows if row.agent not in failed]
+    whole = [row for row in rows if row.agent not in failed and row.agent not in config.floors]
     judged = [] if cut_short else judge(outputs.thresholds, whole)
     if outputs.junit is not None:
         not_judged = outputs.thresholds if cut_short or failed else ()
         why = cut_short or "; ".join(dict.fromkeys(failed.values()))
         page = None if outputs.report is None else str(first_page(outputs.report))
-        xml = junit_xml(rows, judged, not_run, not_judged, why, page)
+        tested = [row for row in rows if row.agent not in config.floors]
+        xml = junit_xml(tested, judged, not_run, not_judged, why, page)
         write_file(outputs.junit, "--junit", xml, inputs=[db])
     if outputs.report is not None and rows:
         write_report(db, outputs.report, load_aggregate(), option="--report")

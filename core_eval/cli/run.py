@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core_eval.cli import run_options as given
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object, warn_of_cycles
 from core_eval.cli.progress import is_shown
+from core_eval.cli.task_places import EACH_WORLD
 
 if TYPE_CHECKING:
     from core_eval.cli.finish import Finished, Outputs
@@ -31,6 +32,7 @@ def run(
     resume: given.Resume = False,
     agent: given.Agent = None,
     settings: given.Set = None,
+    floors: given.Floors = None,
     rig: given.Rig = None,
     guard: given.Guard = None,
     safe_tool: given.SafeTool = None,
@@ -69,8 +71,10 @@ def run(
     else:
         options = parse_settings(settings or [])
         specs = with_settings(agent or [], options)
+        added = _floors(floors, specs, suite or [], rig or [])
         config = RunConfig(
-            cells=_cells(task or [], suite or [], rig or [], specs),
+            cells=_cells(task or [], suite or [], rig or [], [*specs, *added]),
+            floors=added,
             limits=episode_limits(options),
             episodes=episodes,
             seed=seed,
@@ -151,6 +155,25 @@ def _end(db: Path, finished: Finished, failed: Mapping[str, str], *, json: bool)
     if failed:
         raise BackendError(finished.how_failed(failed))
     return 1 if missed else 0
+
+
+def _floors(
+    asked: bool | None, agents: Sequence[str], suites: Sequence[str], rigs: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the baselines that stand beside the agents of a run.
+
+    Raises:
+        UsageError: they are asked for on a rig that is no simulator.
+    """
+    from agents.baselines.floors import FLOORS
+    from agents.registry import model_options
+
+    simulated = all(rig == EACH_WORLD or rig.startswith("sim:") for rig in rigs)
+    if asked and not simulated:
+        raise UsageError("--floors runs on simulators only: no baseline moves a physical rig")
+    models = any(model_options(spec) is not None for spec in agents)
+    wanted = bool(suites) and models and simulated if asked is None else asked
+    return tuple(spec for spec in FLOORS if spec not in agents) if wanted else ()
 
 
 def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]) -> tuple[Cell, ...]:

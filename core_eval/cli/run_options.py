@@ -49,6 +49,14 @@ Agent = Annotated[
         metavar="SPEC",
     ),
 ]
+Floors = Annotated[
+    bool | None,
+    option(
+        MODEL,
+        "Add baselines: idle ones, chance, the oracle. Default: beside models, with --suite, on simulators.",
+        "--floors/--no-floors",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     option(

@@ -52,6 +52,7 @@ class RunConfig(BaseModel):
     )
 
     retries: int = Field(default=0, ge=0, description="further tries of a disturbed episode")
+    floors: tuple[str, ...] = Field(default=(), description="agents that are baselines, which no gate judges")
 
     @property
     def names(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, Literal, get_args, get_origin
@@ -38,9 +39,8 @@ def _vocabulary(task: Task, state: Mapping[str, Any]) -> Iterator[Any]:
             yield value
             if is_number(value):
                 yield value / 2
-    words = f"{task.prompt} "
     for value in leaves(state):
-        if isinstance(value, str) and value and value in words:
+        if isinstance(value, str) and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", task.prompt):
             yield value
 
 

@@ -15,7 +15,7 @@ from sims.simulator import Simulator
 from sims.software.world import SoftwareWorld
 
 TWICE = "made twice"
-MOST_OTHERS = 6
+MOST_OTHERS = 40
 """Maximum number of other values that are tried for an argument."""
 
 

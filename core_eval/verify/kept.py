@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from configs.errors import ConfigError
+from configs.suite_manifest import Manifest
 from configs.tasks_loader import Task
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.verify.task import Verification
@@ -20,20 +20,7 @@ Keep = Callable[[Verification, Task], None]
 
 def digest(task: Task) -> str:
     """Return what a result is of: the task with its world, as this version reads them."""
-    world = None if task.world is None else task.world.state.model_dump(mode="json")
-    goal = {key: pattern.plain() for key, pattern in (task.goal.patterns if task.goal else {}).items()}
-    told = [symbol.plain() for symbol in task.found_by]
-    parts = (
-        version("pathrig"),
-        task.automaton.to_json(),
-        task.prompt,
-        task.paraphrases,
-        world,
-        dict(task.init),
-    )
-    more = (goal, told, task.answer, task.decline, [way.model_dump() for way in task.left_out], task.mentions)
-    text = json.dumps((*parts, *more), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Manifest.of(version("pathrig"), [task]).digest
 
 
 def read_results(path: Path, tasks: Sequence[Task]) -> dict[str, Verification]:

@@ -60,13 +60,13 @@ def check_complete(
     """
     if task.answer is not None or not isinstance(simulator, SoftwareWorld):
         return [], []
-    excused = [sorted(way.calls) for way in task.left_out]
+    excused = [way.calls for way in task.left_out]
     found = search(task, paths, simulator, seed)
     faults = [
         f"too narrow: {' '.join(map(_written, way))} ends as a golden path does, and does no harm: allow it, "
         "or say why in `left_out`"
         for way in found.left_out
-        if sorted(call.name for call in way) not in excused
+        if [call.name for call in way] not in excused
     ]
     return faults, [] if faults else [f"every harmless way is accepted: {found.line}"]
 

@@ -46,12 +46,12 @@ def _faults(task: Task) -> Iterator[str]:
     # What is to be declined may ask for any amount.
     for word in sorted(numbers - numbers_known) if task.answer is None else ():
         yield (
-            f"the prompt's number {word} stands neither in plan nor goal nor world; "
+            f"the prompt's number {word} stands neither in plan nor goal nor init; "
             "where it is a threshold, add it to `mentions`"
         )
     for word in sorted(names):
         if _spelled(word) not in names_known and task.decline != "missing":
-            yield f"the prompt's {word} stands neither in plan nor goal nor world"
+            yield f"the prompt's {word} stands neither in plan nor goal nor init"
     for count, words in enumerate(task.paraphrases):
         theirs, spelled = _names(words), _spelled(words)
         for word in sorted(_numbers(words) - numbers - numbers_known):
@@ -79,7 +79,7 @@ def _names(text: str) -> set[str]:
 
 
 def _known(task: Task) -> Iterator[Any]:
-    """Yield all values that plan, goal, evidence and initial state hold."""
+    """Yield all values that the task's file has: of plan, goal, evidence, cautions and initial state."""
     for symbol in (*task.automaton.symbols.values(), *task.automaton.also_free, *task.found_by):
         yield symbol.name
         for pattern in symbol.arguments.values():
@@ -87,8 +87,11 @@ def _known(task: Task) -> Iterator[Any]:
     for key, pattern in (task.goal.patterns if task.goal else {}).items():
         yield key
         yield from _leaves(pattern.plain())
-    if task.world is not None:
+    if task.world is not None and task.world.type.place_keys:
+        # A plan may name places, of which its automaton has the coordinates.
         yield from _leaves(task.world.state.model_dump(mode="json"))
+    for caution in task.cautions:
+        yield from _leaves(caution.model_dump())
     yield from _leaves(dict(task.init))
 
 

@@ -1,0 +1,161 @@
+"""`pathrig suite`: a suite as an artefact, and whether it measures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from core_eval.cli.output import Json, UsageError, console, print_json, write_file
+
+if TYPE_CHECKING:
+    from configs.suite_manifest import Manifest
+    from core_eval.log import EpisodeRow
+    from core_eval.score.release import Bound
+
+app = typer.Typer(help="Build a suite's manifest, and check what it measures.", no_args_is_help=True)
+DONE, NOT_RELEASABLE = 0, 1
+KINDS = ("mutated:0.1", "mutated:0.3", "mutated:0.6")
+"""Planners with mistakes, by which tasks are told apart, each with every kind of mistake."""
+MOST_LISTED = 10
+Suite = Annotated[str, typer.Argument(help="core, a world's name, a task file, a folder or a pattern.")]
+
+
+@app.command()
+def show(suite: Suite = "core", json: Json = False) -> None:
+    """Print the manifest of a suite: its version, and how many tasks and worlds it has."""
+    manifest = _manifest(suite)
+    if json:
+        print_json(manifest.as_json())
+        return
+    out = console()
+    out.print(f"suite {manifest.name}, pathrig {manifest.version}, digest {manifest.digest}")
+    out.print(f"{len(manifest.tasks)} tasks in {len(manifest.worlds)} worlds; licence {manifest.licence}")
+    out.print(f"canary: {manifest.canary}")
+
+
+@app.command()
+def build(
+    suite: Suite = "core",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The manifest's file.")] = Path("suite.json"),
+) -> None:
+    """Write the manifest of a suite: the hash of every task and world, its licence and its canary."""
+    from core_eval.text.json_text import json_text
+
+    write_file(out, "--out", json_text(_manifest(suite).as_json(), indent=2) + "\n")
+    print(f"pathrig: {out} holds the manifest of suite {suite}", file=sys.stderr)
+
+
+@app.command()
+def check(
+    suite: Suite = "core",
+    against: Annotated[
+        Path | None, typer.Option(help="A manifest: tell what has changed since.", metavar="FILE")
+    ] = None,
+    planners: Annotated[
+        bool,
+        typer.Option("--planners", help="Also run planners with mistakes, and list what separates none."),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
+    db: Annotated[Path, typer.Option(help="The log of the baselines' episodes.")] = Path("suite.db"),
+    json: Json = False,
+) -> int:
+    """Run the baselines on a suite, and tell whether it can be released. Exit with 1 if it cannot."""
+    from agents.baselines.floors import IDLE
+    from core_eval.score.release import bounds, separates_nothing, solved_shares
+
+    changed = None if against is None else _changed(_manifest(suite), against)
+    agents = [*IDLE, "repeat", "random", "oracle"]
+    if planners:
+        agents += _planners()
+    episodes = _episodes(suite, agents, seed, db)
+    found = bounds(episodes, IDLE)
+    ready = bool(found) and all(one.holds for one in found) and not changed
+    shares = solved_shares(episodes)
+    same = separates_nothing(shares) if planners else None
+    if json:
+        content: dict[str, Any] = {
+            "releasable": ready,
+            "bounds": [asdict(one) | {"share": one.share, "holds": one.holds} for one in found],
+            "changed": changed,
+            "difficulty": shares if planners else None,
+            "separates_nothing": same,
+        }
+        print_json(content)
+    else:
+        _print(found, changed, same, len(shares), ready=ready)
+    return DONE if ready else NOT_RELEASABLE
+
+
+def _print(
+    found: list[Bound], changed: list[str] | None, same: list[str] | None, tasks: int, *, ready: bool
+) -> None:
+    from core_eval.report.tables.agents import plain_table
+
+    out = console()
+    table = plain_table("agent", "passes", "of", "share", "must be", "", numbers=("passes", "of", "share"))
+    for one in found:
+        must = "100 %" if one.limit == 1.0 else f"below {one.limit:.0%}"
+        verdict = Text("holds" if one.holds else "MISSED", style="" if one.holds else "red")
+        table.add_row(one.agent, str(one.passed), str(one.tasks), f"{one.share:.1%}", must, verdict)
+    out.print(table)
+    for line in changed or ():
+        out.print(Text(f"since the manifest: {line}", style="yellow"))
+    if same is not None:
+        few = ", ".join(same[:MOST_LISTED]) + (", ..." if len(same) > MOST_LISTED else "")
+        out.print(f"{len(same)} of {tasks} tasks separate none of the planners: {few or 'none'}")
+        out.print("Planners are scripted: no model was used.")
+    out.print("The suite can be released." if ready else "The suite cannot be released.")
+
+
+def _planners() -> list[str]:
+    from agents.baselines.mutated import KINDS as MISTAKES
+
+    return [f"{rate}:{kind}" for rate in KINDS for kind in MISTAKES]
+
+
+def _manifest(suite: str) -> Manifest:
+    from configs.suite_manifest import Manifest
+    from configs.suites import read_suite
+
+    return Manifest.of(suite, read_suite(suite).tasks)
+
+
+def _changed(manifest: Manifest, path: Path) -> list[str]:
+    from core_eval.text.foreign_json import ForeignJsonError, parse_json
+
+    try:
+        written = parse_json(path.read_bytes())
+    except (OSError, ForeignJsonError) as error:
+        raise UsageError(f"--against {path}: cannot be read: {error}") from None
+    if not isinstance(written, dict) or not isinstance(written.get("tasks"), dict):
+        raise UsageError(f"--against {path}: is no manifest; write one with `pathrig suite build`")
+    return manifest.differences(written)
+
+
+def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[EpisodeRow]:
+    """Run every agent on every task in the task's own world; return the episodes."""
+    from core_eval.cli.progress import progress
+    from core_eval.cli.task_places import task_places
+    from core_eval.log import LogReader, RunLog
+    from core_eval.log.events import EpisodePlanned
+    from core_eval.run.config import Cell, RunConfig
+    from core_eval.run.parts import load_parts
+    from core_eval.run.plan import Run
+
+    places = task_places([], [suite], [])
+    cells = tuple(Cell(task=task, rig=rig, agent=agent) for agent in agents for task, rig in places)
+    config = RunConfig(cells=cells, seed=seed)
+    with progress("episodes", len(cells)) as advance, RunLog(db) as log:
+
+        def emit(event: object) -> None:
+            if isinstance(event, EpisodePlanned):
+                advance(1)
+
+        run = Run(config, load_parts(config), log, emit).start()
+    with LogReader(db) as reader:
+        return list(reader.episodes(run))
