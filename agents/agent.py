@@ -11,13 +11,12 @@ from typing import Any, Literal
 
 from agents.deadline import Cancellation
 from core_eval.path import TaskAutomaton
+from core_eval.path.endings import Answer, DeclineReason
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.tool import Tool
 
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context", "idle"]
-Answer = Literal["decline", "nothing"]
-"""How a task without a call is solved: by declining it, or by making no call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """An agent's input at the start of an episode. Automaton and answer are for `oracle` alone.
+    """An agent's input at the start of an episode. Automaton, answer and `decline` are for `oracle` alone.
 
     `seed` is that of the agent's own random numbers in this episode; another task, try or agent has another.
     `run_seed` is the run's with the number of the try added, by which `oracle` takes another path in each.
@@ -84,6 +83,7 @@ class EpisodeContext:
     automaton: TaskAutomaton | None = None
     limits: Limits = Limits()
     answer: Answer | None = None
+    decline: DeclineReason | None = None
     advice: str = ""
     cancellation: Cancellation = field(default_factory=Cancellation)
     samples: Callable[[], Mapping[str, Sample]] = dict
@@ -118,10 +118,17 @@ class InvalidAction:
 
 @dataclass(frozen=True, slots=True)
 class StopAction:
-    """The agent ends the episode: it is `done`, it declines the task, or a limit was reached."""
+    """The agent ends the episode: it is `done`, it declines the task, or a limit was reached.
+
+    Attributes:
+        reason: which of them.
+        usage: what its words cost.
+        said: the answer with which it is done, or why it declines; empty where it does not say.
+    """
 
     reason: StopReason
     usage: Usage = NO_USAGE
+    said: str = ""
 
 
 Action = ToolCallAction | InvalidAction | StopAction

@@ -117,6 +117,30 @@ def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
     return OracleAgent()
 
 
+def _mute(_rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.floors import MuteAgent
+
+    return MuteAgent()
+
+
+def _done(_rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.floors import DoneAgent
+
+    return DoneAgent()
+
+
+def _decliner(rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.floors import DeclinerAgent
+
+    return DeclinerAgent(rest or "")
+
+
+def _repeat(_rest: str | None, _read_calls: ReadCalls) -> Agent:
+    from agents.baselines.floors import RepeatAgent
+
+    return RepeatAgent()
+
+
 def _mutated(rest: str | None, _read_calls: ReadCalls) -> Agent:
     from agents.baselines.mutated import MutatedAgent
 
@@ -193,10 +217,29 @@ LLAMA_SERVER = AgentForm(
         is_file=True,
     ),
 )
+MUTE = AgentForm(("mute",), _mute)
+DONE = AgentForm(("done",), _done)
+DECLINER = AgentForm(("decliner[:REASON]",), _decliner)
+REPEAT = AgentForm(("repeat",), _repeat)
 ORACLE = AgentForm(("oracle",), _oracle)
 MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
 RANDOM = AgentForm(("random",), _random)
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command, runs_rest=True)
-SHIPPED = (LLAMA, HF, LLAMA_SERVER, OPENAI, COMMAND, ORACLE, MUTATED, RANDOM, SCRIPTED, REPLAY)
+SHIPPED = (
+    LLAMA,
+    HF,
+    LLAMA_SERVER,
+    OPENAI,
+    COMMAND,
+    ORACLE,
+    MUTATED,
+    REPEAT,
+    RANDOM,
+    SCRIPTED,
+    REPLAY,
+    MUTE,
+    DONE,
+    DECLINER,
+)

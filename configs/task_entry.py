@@ -6,9 +6,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agents.agent import Answer
 from configs.cautions import Caution
 from configs.errors import ConfigError
+from core_eval.path.endings import Answer, DeclineReason
 
 
 class TaskLimits(BaseModel):
@@ -23,6 +23,15 @@ class TaskLimits(BaseModel):
 
 Difficulty = Literal["read-dominant", "preconditions", "safety interlock"]
 """What a task is hard by: reading, the order that preconditions ask for, or interlocks of safety."""
+
+
+class LeftOut(BaseModel):
+    """A harmless way to the goal that the plan leaves out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    calls: list[str] = Field(min_length=1, description="the tools of its writes, in any order")
+    why: str = Field(min_length=1, description="why the task does not mean it")
 
 
 class TaskEntry(BaseModel):
@@ -56,11 +65,26 @@ class TaskEntry(BaseModel):
         default=None,
         description="in place of a plan: the task is done by no call but reads, and by declining or ending",
     )
+    reason: DeclineReason | None = Field(
+        default=None, description="why the task is to be declined, which the agent must say; with `decline`"
+    )
+    found_by: list[Any] = Field(
+        default=[], description="with an `answer`: reads, as steps of a plan, of which one tells why"
+    )
+    attempts: list[Any] = Field(
+        default=[], description="with `decline`: calls that the prompt itself asks to try, as steps of a plan"
+    )
     goal: dict[str, Any] = Field(
         default={}, description="patterns that the world's end state must match, by dotted key"
     )
     cautions: list[Caution] = Field(
         default=[], description="what must hold before a risky call, or be restored after it"
+    )
+    left_out: list[LeftOut] = Field(
+        default=[], description="harmless ways to the goal that the plan leaves out, and why"
+    )
+    mentions: list[float | str] = Field(
+        default=[], description="numbers and names in the prompt that plan, goal and world do not have"
     )
     free_reads: list[str] | None = Field(
         default=None, description="tools that may be called at any time; left out: every read"
@@ -73,6 +97,13 @@ class TaskEntry(BaseModel):
             wrong = "has both; leave one out" if self.plan else "has neither"
             message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
             raise ConfigError(message, at=("plan",))
+        for key in ("reason", "attempts"):
+            if getattr(self, key) and self.answer != "decline":
+                raise ConfigError("is about a task that is to be declined: add `answer: decline`", at=(key,))
+        if self.found_by and self.answer is None:
+            raise ConfigError(
+                "is about a task without a call: add `answer: decline|nothing`", at=("found_by",)
+            )
         if (self.world is None) == (self.device is None):
             wrong = "has neither" if self.world is None else "has both; leave one out"
             message = "a task needs a `world`, or the `device` file of a rig that nothing simulates"

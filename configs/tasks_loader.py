@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from agents.agent import Answer
 from configs.calls_before import state_after
 from configs.cautions import Caution
 from configs.core_aliases import CoreEntry, Translation
@@ -17,11 +16,13 @@ from configs.core_world import core_world
 from configs.device_types import device_ref, load_declared
 from configs.errors import ConfigError
 from configs.goal import Goal
-from configs.task_entry import Difficulty, TaskEntry, TaskLimits
+from configs.idle_writes import IdleWrites
+from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
 from configs.task_places import UnknownPlaceError, expand_places, places
-from configs.worlds_loader import World, known_world, load_world, merged_state
+from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
-from core_eval.path import AutomatonError, CoreTask, TaskAutomaton, compile_plan
+from core_eval.path import AutomatonError, CoreTask, Symbol, TaskAutomaton, compile_plan, plan_symbols
+from core_eval.path.endings import Answer, AskedEnding, DeclineReason
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
 from devices.device_type import DeviceType, takes
 from devices.inferred_device import device_from_alphabet
@@ -42,6 +43,10 @@ class Task:
         goal: None where the file names none.
         file: where it was read.
         answer: how it is done where it asks for no call; None where it asks for calls.
+        decline: why it is to be declined; None where its file does not say.
+        found_by: the reads whose answers tell that reason, as symbols.
+        mentions: what its words mention besides, such as a threshold.
+        left_out: the harmless ways to the goal that its plan leaves out.
         paraphrases: the prompt in other words.
         difficulty: what it is hard by; None where its file does not say.
         cautions: what must hold before a risky call, or be restored after it.
@@ -62,6 +67,10 @@ class Task:
     paraphrases: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
     cautions: tuple[Caution, ...] = ()
+    decline: DeclineReason | None = None
+    found_by: tuple[Symbol, ...] = ()
+    mentions: tuple[float | str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     names: str | None = None
 
     def for_device(self, device: DeviceType, world: str | None) -> Task | None:
@@ -93,6 +102,19 @@ class Task:
     def on_hardware(self, tools: frozenset[str] | None) -> Task:
         """The same task with the tools that the hardware has; None: with all of them."""
         return self if tools is None else replace(self, device=self.device.fitted(tools))
+
+    @property
+    def ending(self) -> AskedEnding:
+        """How it is to be ended."""
+        return AskedEnding(self.answer, self.decline)
+
+    def idle_writes(self, seed: int = 0) -> IdleWrites | None:
+        """Return what tells which writes change nothing in its world; None without a world.
+
+        `seed` is the world's.
+        """
+        world = self.world
+        return None if world is None else IdleWrites(lambda: make_simulator(world, seed), self.init, seed)
 
     def at_site(self, site: World) -> Task:
         """Return the same task, with tool texts that state the facts of a physical rig's site."""
@@ -170,12 +192,14 @@ class TaskAutomata:
     Attributes:
         automata: by the task's id.
         malformed: what is wrong with the others, one line for each fault.
-        answers: how those are solved that ask for no call, by id.
+        endings: how those are to be ended that a file of ours holds, by id.
+        idle: what tells which writes change nothing, by id, where a world is known.
     """
 
     automata: Mapping[str, TaskAutomaton]
     malformed: Mapping[str, tuple[str, ...]]
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    endings: Mapping[str, AskedEnding] = field(default_factory=dict)
+    idle: Mapping[str, IdleWrites] = field(default_factory=dict)
 
 
 def load_automata(path: Path) -> TaskAutomata:
@@ -193,7 +217,8 @@ def load_automata(path: Path) -> TaskAutomata:
         found = TaskAutomata(
             {task.id: task.automaton for task in tasks.tasks},
             tasks.malformed,
-            {task.id: task.answer for task in tasks.tasks if task.answer is not None},
+            {task.id: task.ending for task in tasks.tasks},
+            {task.id: idle for task in tasks.tasks if (idle := task.idle_writes()) is not None},
         )
     if not found.automata:
         reasons = [fault for faults in found.malformed.values() for fault in faults]
@@ -340,6 +365,8 @@ class _YamlTask:
         entry = self.entry
         with self.file.at("tasks", self.index):
             automaton = self._automaton(device, near, reach)
+            found_by = self._symbols("found_by", device)
+            automaton = automaton.with_free(self._symbols("attempts", device))
             for place, caution in enumerate(entry.cautions):
                 for tool in caution.tools:
                     _check_tool(device, tool, "cautions", place)
@@ -361,6 +388,10 @@ class _YamlTask:
             tuple(entry.paraphrases),
             entry.difficulty,
             tuple(entry.cautions),
+            entry.reason,
+            found_by,
+            tuple(entry.mentions),
+            tuple(entry.left_out),
         )
 
     def _automaton(
@@ -381,6 +412,16 @@ class _YamlTask:
         for symbol in automaton.symbols.values():
             _check_tool(device, symbol.tool, "plan", *where_named(entry.plan, symbol.tool))
         return automaton
+
+    def _symbols(self, key: Literal["found_by", "attempts"], device: DeviceType) -> tuple[Symbol, ...]:
+        """Return the calls that are written under a key as steps of a plan."""
+        try:
+            symbols = plan_symbols(getattr(self.entry, key), key)
+        except AutomatonError as error:
+            raise ConfigError("; ".join(error.faults), at=(key,)) from None
+        for place, symbol in enumerate(symbols):
+            _check_tool(device, symbol.tool, key, place)
+        return symbols
 
 
 def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from configs.tasks_loader import Task, load_task
 from core_eval.path import OnlineScorer, Scores, StepVerdict, TaskAutomaton
@@ -25,7 +25,7 @@ class Monitor:
 
     Args:
         task: a task, its automaton, or a reference as for `score`.
-        beta, lam, faults_are_harm: as for `score`.
+        beta, lam, faults_are_harm, reading: as for `score`.
 
     Raises:
         configs.errors.ConfigError: no such task, or it is malformed.
@@ -39,10 +39,15 @@ class Monitor:
         beta: float = 0.5,
         lam: float = 0.5,
         faults_are_harm: bool = False,
+        reading: Literal[1, 2] | None = None,
     ) -> None:
         known = load_task(task) if isinstance(task, str) else task
-        automaton = known if isinstance(known, TaskAutomaton) else known.automaton
-        self._scorer = OnlineScorer(automaton, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
+        automaton, idle = (
+            (known, None) if isinstance(known, TaskAutomaton) else (known.automaton, known.idle_writes())
+        )
+        self._scorer = OnlineScorer(
+            automaton, beta=beta, lam=lam, faults_are_harm=faults_are_harm, reading=reading, idle=idle
+        )
 
     @property
     def state(self) -> str:
@@ -58,12 +63,18 @@ class Monitor:
         """Return the verdict on a call that has not been made; the state stays.
 
         Returns:
-            `kind` is progress, loop or harmful; `symbol` names what it matches.
+            `kind` is progress, loop or harmful; `symbol` names what it matches. A read whose answer decides
+            is taken as if it told the fact.
         """
         return self._scorer.peek(_call(name, arguments, "ok"))
 
     def step(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, status: str = "ok"
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        status: str = "ok",
+        result: Any = None,
     ) -> StepVerdict:
         """Advance by a call that was made, and return the verdict on it.
 
@@ -71,17 +82,20 @@ class Monitor:
             name: the tool.
             arguments: its arguments.
             status: how it ended: `ok`, `rejected`, `invalid`, `blocked` or `fault`.
+            result: what it returned, JSON-ready; None where that is not known.
 
         Raises:
             ValueError: an unknown status.
         """
-        return self._scorer.step(_call(name, arguments, status))
+        return self._scorer.step(_call(name, arguments, status, result))
 
     def scores(self) -> Scores:
         """Return the scores of the calls so far."""
         return self._scorer.scores()
 
 
-def _call(name: str, arguments: Mapping[str, Any] | None, status: str) -> Any:
-    (call,) = read_calls([{"name": name, "arguments": dict(arguments or {}), "status": status}])
+def _call(name: str, arguments: Mapping[str, Any] | None, status: str, result: Any = None) -> Any:
+    (call,) = read_calls(
+        [{"name": name, "arguments": dict(arguments or {}), "status": status, "result": result}]
+    )
     return call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from agents.agent import EpisodeContext, ToolCallAction
+from agents.agent import EpisodeContext, StopAction, ToolCallAction
 from agents.baselines.example_arguments import example_call
 from agents.baselines.fixed_actions import FixedActions
 from agents.errors import BackendError
@@ -14,7 +14,7 @@ FIRST_FEW = 8
 
 class OracleAgent(FixedActions):
     """Plays a golden path, each symbol by its example arguments. The run's seed 0 takes the first path, other
-    seeds one of the first few. A task whose answer is to decline is declined."""
+    seeds one of the first few. A task whose answer is to decline is declined, for its reason."""
 
     name = "oracle"
 
@@ -39,4 +39,4 @@ class OracleAgent(FixedActions):
         self._actions = actions
         super().start(context)
         if context.answer == "decline":
-            self._end = "decline"
+            self._end = StopAction("decline", said=context.decline or "")

@@ -5,14 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agents.agent import ToolCallAction
+from agents.agent import EpisodeContext, StopAction, StopReason, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
 from agents.errors import AgentSpecError
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
+ENDINGS: dict[str, tuple[StopReason, str]] = {"done": ("done", "answer"), "decline": ("decline", "reason")}
+"""The endings, with the argument in which each says something."""
+
 
 class ScriptedAgent(FixedActions):
-    """Makes the calls of the file, in order, whatever comes of them; then it is done."""
+    """Makes the calls of the file, in order, whatever comes of them; then it is done.
+
+    `decline` and `done`, where the rig has no tool of that name, end the episode with their `reason` or
+    `answer`.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read the whole file.
@@ -21,7 +28,22 @@ class ScriptedAgent(FixedActions):
             AgentSpecError: naming the file, the line and what is wrong with it.
         """
         self.name = f"scripted:{path.name}"
-        super().__init__([ToolCallAction(*call) for call in read_script(path)])
+        self._script = [ToolCallAction(*call) for call in read_script(path)]
+        super().__init__(self._script)
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin at the first line."""
+        super().start(context)
+        tools = {tool.name for tool in context.tools}
+        end = next(
+            (k for k, call in enumerate(self._script) if call.name in ENDINGS and call.name not in tools),
+            None,
+        )
+        self._actions = self._script[:end]
+        if end is not None:
+            last = self._script[end]
+            ending, word = ENDINGS[last.name]
+            self._end = StopAction(ending, said=str(last.arguments.get(word, "")))
 
 
 def read_script(path: Path) -> list[tuple[str, dict[str, Any]]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, ToolCallAction, Usage
+from agents.agent import Action, Agent, EpisodeContext, Observation, ToolCallAction, Usage
 from agents.deadline import CancelledError
 from agents.mcp.desk import CallDesk, ClientCall
 
@@ -33,7 +34,7 @@ class McpAgent(Agent):
             raise CancelledError
         if isinstance(taken, ClientCall):
             return ToolCallAction(taken.name, taken.arguments, usage)
-        return StopAction(taken, usage)
+        return replace(taken, usage=usage)
 
     def close(self) -> None:
         """Answer all further calls: the episode is over."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from agents.agent import EpisodeContext, StopReason
+from agents.agent import EpisodeContext, StopAction
 from agents.deadline import Cancellation
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -50,7 +50,7 @@ class CallDesk:
         self.made = self.refused = 0
         self.closed: Future[None] = Future()
         self._idle_seconds = idle_seconds
-        self._inbox: SimpleQueue[ClientCall | StopReason | None] = SimpleQueue()
+        self._inbox: SimpleQueue[ClientCall | StopAction | None] = SimpleQueue()
         self._running: ClientCall | None = None
         self._lock = threading.Lock()
         self._cancellation = Cancellation()
@@ -83,15 +83,15 @@ class CallDesk:
         self.use()
         return call.reply
 
-    def end(self, reason: StopReason) -> None:
+    def end(self, ending: StopAction) -> None:
         """End the episode after the queued calls."""
-        self._inbox.put(reason)
+        self._inbox.put(ending)
         self.use()
 
     def leave(self) -> None:
         """End the episode after the queued calls: the program whose sessions they were has ended."""
         self._left = True
-        self._inbox.put("done")
+        self._inbox.put(StopAction("done"))
         self._news.set()
 
     def use(self) -> None:
@@ -119,14 +119,14 @@ class CallDesk:
         self._cancellation = context.cancellation
         self._cancellation.over.add_done_callback(lambda _: self._inbox.put(None))
 
-    def take(self) -> ClientCall | StopReason | None:
+    def take(self) -> ClientCall | StopAction | None:
         """Wait for the next call or the end; return None if the episode was cancelled."""
         while not self._cancellation.cancelled:
             try:
                 item = self._inbox.get(timeout=self._until_idle(self._idle_seconds))
             except Empty:
                 if self._quiet_seconds() >= self._idle_seconds:
-                    return "idle"
+                    return StopAction("idle")
                 continue
             if not isinstance(item, ClientCall):
                 if item is not None:

@@ -12,11 +12,12 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from agents.agent import StopReason
+from agents.agent import StopAction, StopReason
 from agents.mcp.desk import CallDesk
 from agents.mcp.sensors import SensorResources, background
 from agents.scaffolds.prompting import (
     DECLINE,
+    DECLINE_SCHEMA,
     DECLINE_TEXT,
     error_value,
     outcome_text,
@@ -30,6 +31,8 @@ PROMPT = "task"
 END_SECONDS = 3.0
 """Longest wait of `done` for the episode's end, s: some clients give up a call after 5 s."""
 ENDINGS: dict[str, StopReason] = {"done": "done", DECLINE: "decline"}
+ENDING_WORDS = {"done": "answer", DECLINE: "reason"}
+"""The argument with which each ending says something."""
 ENDING_TEXTS = {"done": "End the episode: the task is done.", DECLINE: DECLINE_TEXT}
 OVER = Outcome(
     CallStatus.REJECTED, code="episode_over", message="the episode is over, and the rig is stopped"
@@ -70,7 +73,8 @@ def make_server(offer: Offer, desk: CallDesk) -> Server[Any]:
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name in endings:
-            desk.end(endings[params.name])
+            said = (params.arguments or {}).get(ENDING_WORDS[params.name], "")
+            desk.end(StopAction(endings[params.name], said=str(said)))
             # Who has the answer finds the rig stopped, and the scores in the log.
             await asyncio.wait({asyncio.wrap_future(desk.closed)}, timeout=END_SECONDS)
             return types.CallToolResult(content=[types.TextContent(text="The episode is over.")])
@@ -162,9 +166,17 @@ def _ending(name: str) -> types.Tool:
     return types.Tool(
         name=name,
         description=ENDING_TEXTS[name],
-        input_schema={"type": "object", "properties": {}, "additionalProperties": False},
+        input_schema={**_ending_parameters(name), "additionalProperties": False},
         annotations=types.ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True),
     )
+
+
+def _ending_parameters(name: str) -> dict[str, Any]:
+    if name == DECLINE:
+        parameters: dict[str, Any] = DECLINE_SCHEMA["function"]["parameters"]
+        return {**parameters, "required": []}
+    answer = {"type": "string", "description": "what the task asks to be told, if anything"}
+    return {"type": "object", "properties": {"answer": {**answer, "nullable": True}}, "required": []}
 
 
 def _result(outcome: Outcome) -> types.CallToolResult:

@@ -176,7 +176,7 @@ class NativeScaffold(Agent):
 
     def _step(self, item: ReplyItem, usage: Usage) -> Action:
         if self._declines and isinstance(item.what, CallText) and item.what.name == DECLINE:
-            return StopAction("decline", usage)
+            return StopAction("decline", usage, str(item.what.arguments.get("reason", "")))
         self._steps += 1
         if isinstance(item.what, Nonsense):
             self._say_result(item, compact_json(error_value(item.what.code, item.what.reason)))

@@ -56,6 +56,15 @@ def score(
     faults_are_harm: Annotated[
         bool, typer.Option("--faults-are-harm", help="Count faults of rig and link as harmful calls.")
     ] = False,
+    reading: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=2,
+            help="What is harmful: 1, all that is refused or undefined; 2, not what only reads or changes "
+            "nothing. Default: as each task has it.",
+        ),
+    ] = None,
     aggregate: AggregateOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print all scores and a summary as one JSON.")] = False,
 ) -> int:
@@ -67,9 +76,14 @@ def score(
         for option, path in (("--tasks", tasks), ("--traces", traces), ("--out", out)):
             if path is not None:
                 raise UsageError(f"{option} does not go with --db: a log contains its tasks and traces")
-        given = {"beta": beta, "lam": lam, "faults_are_harm": faults_are_harm or None}
+        given: dict[str, Any] = {
+            "beta": beta,
+            "lam": lam,
+            "faults_are_harm": faults_are_harm or None,
+            "reading": reading,
+        }
         parameters = {name: value for name, value in given.items() if value is not None}
-        if write and parameters:
+        if write and parameters.keys() - {"reading"}:
             raise UsageError(
                 "--write uses the runs' own parameters: leave out --beta, --lam and --faults-are-harm"
             )
@@ -84,6 +98,7 @@ def score(
         "beta": BETA if beta is None else beta,
         "lam": LAM if lam is None else lam,
         "faults_are_harm": faults_are_harm,
+        "reading": reading,
     }
     return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate)
 
@@ -120,7 +135,8 @@ def _score_traces(
             read_traces(lines, file=str(traces)),
             known.automata,
             malformed=known.malformed,
-            answers=known.answers,
+            endings=known.endings,
+            idle=known.idle,
             **parameters,
         )
         if as_json:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,6 +47,12 @@ def verify(
     nominal: Annotated[
         bool, typer.Option("--nominal", help="Do not run golden paths on rigs with other hidden parameters.")
     ] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep each result in this file, and go on from those that it holds.", metavar="FILE"
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes; default: one per core.")] = CORES,
     json: Json = False,
     allow_programs: AllowPrograms = False,
@@ -56,25 +64,46 @@ def verify(
     from configs.suites import read_suite
     from configs.tasks_loader import merged_files, read_tasks
     from core_eval.verify.argument_ranges import check_ranges
+    from core_eval.verify.evidence import check_evidence
+    from core_eval.verify.goal_strength import check_goal
+    from core_eval.verify.kept import kept_results, read_results
     from core_eval.verify.many import verify_all
     from core_eval.verify.other_rigs import check_other_rigs
+    from core_eval.verify.search import check_complete
     from core_eval.verify.static_checks import Site, verify_static
     from core_eval.verify.task import malformed_task, verify_task
+    from core_eval.verify.wording import check_wording, shared_paraphrases
 
     if rig is not None and not static:
         raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
     site = Site() if rig is None else Site.of(rig)
     found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
-    checks = [check_ranges] if nominal else [check_ranges, check_other_rigs]
+    checks = [check_evidence, check_wording, check_goal, check_complete, check_ranges]
+    if not nominal:
+        checks.append(check_other_rigs)
+    shared = shared_paraphrases(found.tasks)
 
     def verified(task: Task) -> Verification:
         if static or task.device.rules is not None:
             return verify_static(task, site, seed)
-        return verify_task(task, seed, checks)
+        result = verify_task(task, seed, checks)
+        return replace(result, faults=(*result.faults, *shared.get(task.id, ())))
 
-    with progress("verifying", len(found.tasks)) as advance:
-        results = verify_all(found.tasks, verified, jobs=jobs, on_done=lambda _: advance(1))
+    known = {} if resume is None else read_results(resume, found.tasks)
+    todo = [task for task in found.tasks if task.id not in known]
+    with progress("verifying", len(todo)) as advance, kept_results(resume) as keep:
+
+        def done(result: Verification) -> None:
+            advance(1)
+            keep(result, by_id[result.task])
+            if not sys.stderr.isatty() and len(todo) > 1:
+                print(f"{result.task}: {_verdict(result)}", file=sys.stderr, flush=True)
+
+        by_id = {task.id: task for task in todo}
+        new = verify_all(todo, verified, jobs=jobs, on_done=done)
+    by_task = known | {result.task: result for result in new}
+    results = [by_task[task.id] for task in found.tasks]
     results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:

@@ -15,11 +15,11 @@ from core_eval.harm.counterfactual import Change, Counterfactual, compare, recur
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.replay import SAME_DURATION, MakeSimulator, Player, Replay, first_mismatch
 from core_eval.harm.report import ExecutedCall, HarmReport, off_path
-from core_eval.harm.same_state import alike
 from core_eval.harm.signals import limit_of
 from core_eval.harm.unanswered import ReportedStates, as_done, first_disagreement, resolve
 from core_eval.log.rows import DeviationRow, HarmRow
 from core_eval.path import Call, TaskAutomaton
+from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
 
 EVEN_CHANCE = 0.5

@@ -11,9 +11,10 @@ from typing import Any
 from core_eval.harm.answers import answer_difference, answer_of
 from core_eval.harm.replay import Player, Replay, Terminal
 from core_eval.harm.report import ExecutedCall
-from core_eval.harm.same_state import alike, same_future
+from core_eval.harm.same_state import same_future
 from core_eval.harm.telemetry import Comparison
 from core_eval.path.calls import CallStatus
+from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample

@@ -1,17 +1,15 @@
-"""Compares states: bit for bit, or up to rounding."""
+"""Compares snapshots of a simulator bit for bit."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sims.simulator import Snapshot
 
-ROUNDING = 1e-9
-"""Tolerance, absolute or relative, within which numbers of the true state are equal."""
 UNLIKE = frozenset({"ledger"})
 """Parts of a snapshot that record the past and do not affect the future."""
 
@@ -24,21 +22,6 @@ def same_future(one: Snapshot, other: Snapshot) -> bool:
     if one.sensors != other.sensors or one.parts.keys() != other.parts.keys():
         return False
     return all(_same(one.parts[name], other.parts[name], set()) for name in one.parts.keys() - UNLIKE)
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Return whether two JSON-ready states are equal, except for rounding."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        return abs(one - other) <= ROUNDING * max(1.0, abs(one), abs(other))
-    if _is_row(one) and _is_row(other):
-        return len(one) == len(other) and all(map(alike, one, other))
-    return bool(one == other)
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from core_eval.harm.replay import Player
 from core_eval.harm.report import ExecutedCall
-from core_eval.harm.same_state import alike
+from core_eval.text.values import alike
 
 MOST_TRIED = 64
 """Maximum number of courses that are tried."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from core_eval.log.known_schema import SchemaError, check_schema
 from core_eval.log.schema import APPLICATION_ID, MIGRATIONS
-from core_eval.log.truth_changes import register
+from core_eval.log.sql_functions import register
 
 BUSY_SECONDS = 10.0
 PAGE_BYTES = 512

@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import cache, lru_cache
 
 from core_eval.log.schema import MIGRATIONS
-from core_eval.log.truth_changes import register
+from core_eval.log.sql_functions import register
 from core_eval.text.visible_text import visible
 
 MOST_NAMED = 5

@@ -7,6 +7,8 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+from core_eval.log.schema import OF_ITS_STEPS
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
@@ -62,6 +64,7 @@ def mark_aborted(connection: sqlite3.Connection) -> list[int]:
             " WHERE id = ? AND status = 'running'",
             (ABORTED, episode),
         )
+        connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (episode,))
     return dead
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +15,6 @@ from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.row_map import row_of
 from core_eval.log.rows import (
-    LEFT_RECORD,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -34,6 +31,7 @@ from core_eval.log.rows import (
     TruthRow,
     Turn,
 )
+from core_eval.log.schema import CALLS_MADE, LEFT_RECORD_AT
 from core_eval.log.truth_changes import changed
 from core_eval.path import AutomatonError, TaskAutomaton
 
@@ -41,9 +39,8 @@ WORK_STEP = 1_000_000
 MOST_WORK = 500 * WORK_STEP
 """Steps of SQLite's virtual machine until the next row is there, some 10 s: a log may hold anything."""
 EPISODES_SQL = (
-    f"SELECT episode.*, {ENDED_SQL} AS last_word,"
-    " (SELECT config ->> 'streams' FROM run WHERE run.id = run_id AND json_valid(config)) AS streams"
-    " FROM episode WHERE episode.id IN {chosen} ORDER BY id"
+    "SELECT episode.*, (SELECT config ->> 'streams' FROM run WHERE run.id = run_id AND json_valid(config))"
+    " AS streams FROM episode WHERE episode.id IN {chosen} ORDER BY id"
 )
 SCORES_SQL = (
     "SELECT episode_id, metric, value FROM score_latest WHERE episode_id IN {chosen}"
@@ -56,16 +53,11 @@ PAIRS_SQL = (
     " JOIN step AS earlier ON earlier.id = earlier_step_id JOIN step AS later ON later.id = later_step_id"
     " WHERE pair.episode_id IN {chosen} ORDER BY later.k"
 )
-LEFT_RECORD_SQL = (
-    "SELECT rig_status.episode_id, step.k AS k FROM rig_status"
-    " JOIN step ON step.episode_id = rig_status.episode_id"
-    " AND step.call_id = json_extract(detail, '$.call_id')"
-    f" WHERE rig_status.episode_id IN {{chosen}} AND source = 'host' AND state = '{LEFT_RECORD}'"
-)
-# Under these names the JSON stays text: it is compared, not read.
-PATHS_SQL = (
-    "SELECT episode_id, tool, arguments AS given, status, result AS answer, error_code FROM step"
-    " WHERE episode_id IN {chosen} ORDER BY k"
+# What an episode's row has once it ended.
+UNENDED_SQL = (
+    f"SELECT episode.id AS episode_id, {ENDED_SQL} AS last_word,"
+    f" {CALLS_MADE} AS calls_made, {LEFT_RECORD_AT} AS left_record"
+    " FROM episode WHERE episode.id IN {chosen} AND status = 'running'"
 )
 TRUTH_SQL = (
     "SELECT truth_row.id, call_id, t, whole_id AS truth_whole_id, state, change, bytes, events FROM truth_row"
@@ -85,7 +77,7 @@ class LogReader:
         self.path = path
         self._scratch = ExitStack()
         self._agents: dict[str, str] = {}
-        self._definitions: dict[int, tuple[str, Definition]] = {}
+        self._definitions: dict[int, Definition] = {}
         self._automata: dict[str, TaskAutomaton] = {}
         self.connection = connect_to_read(path, self._scratch)
         self._work = 0
@@ -205,13 +197,10 @@ class LogReader:
         scores = of_each("score", SCORES_SQL)
         scorings = of_each("scoring", SCORINGS_SQL)
         failures, pairs = of_each("failure", FAILURES_SQL), of_each("compensating_pair", PAIRS_SQL)
-        left = of_each("step", LEFT_RECORD_SQL)
-        steps = of_each("step", PATHS_SQL)
+        unended = of_each("episode", UNENDED_SQL)
         return [
             self._episode(
-                row,
-                calls_made=sum(step["tool"] is not None for step in steps.get(row["id"], ())),
-                fingerprint=self._fingerprint(row, steps.get(row["id"], ())),
+                row | unended.get(row["id"], [{}])[0],
                 scores={sys.intern(one["metric"]): one["value"] for one in scores.get(row["id"], ())},
                 scorings=tuple(row_of(ScoringRow, one) for one in scorings.get(row["id"], ())),
                 failures=tuple(row_of(FailureRow, one) for one in failures.get(row["id"], ())),
@@ -219,7 +208,6 @@ class LogReader:
                     PairRow(one["earlier"], one["later"], tuple(one["restored"]), one["stranded"])
                     for one in pairs.get(row["id"], ())
                 ),
-                left_record=next((one["k"] for one in left.get(row["id"], ())), None),
             )
             for row in rows
         ]
@@ -235,7 +223,7 @@ class LogReader:
             agent=self._agent(row["agent"]),
             rig=without_folders(row["rig"]),
             streams=row["streams"] or 1,
-            definition=self._definitions[row["definition_id"]][1],
+            definition=self._definitions[row["definition_id"]],
             **others,
         )
 
@@ -250,11 +238,11 @@ class LogReader:
         return self._agents[logged]
 
     def _read_definitions(self, ids: Collection[int]) -> None:
-        """Read definitions with their digests; many episodes share one, which is read once."""
+        """Read definitions; many episodes share one, which is read once."""
         new = set(ids) - self._definitions.keys()
         sql = f"SELECT * FROM definition WHERE id IN ({', '.join(map(str, new))})"
         for row in self._rows("definition", sql) if new else ():
-            self._definitions[row["id"]] = row["sha256"], row_of(Definition, row)
+            self._definitions[row["id"]] = row_of(Definition, row)
         for missing in new - self._definitions.keys():
             raise LogError(f"{self.path}: cannot be read as a log: there is no definition {missing}")
 
@@ -354,17 +342,6 @@ class LogReader:
             " WHERE episode.id = ?"
         )
         return next((row_of(PromptRow, row) for row in self._rows("prompt", sql, episode_id)), None)
-
-    def _fingerprint(self, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> str | None:
-        if not row["simulated"]:
-            return None
-        digest = self._definitions[row["definition_id"]][0]
-        whole = [
-            *(row["task"], digest, *(row[key] for key in ("init", "world", "device"))),
-            *(row[key] for key in ("agent", "scaffold", "agent_info")),
-            *([step[key] for key in ("tool", "given", "status", "answer", "error_code")] for step in steps),
-        ]
-        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
     def _rows(self, table: str, sql: str, *values: Any, **others: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table with parsed JSON; `others` names the table of a foreign column."""

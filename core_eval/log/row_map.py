@@ -21,7 +21,13 @@ _NUMBERS = frozenset({int, float})
 def column_types(row: Any) -> Mapping[str, Any]:
     """Return the type of each column of a row's class, without None; of several, the union's."""
     hints = get_type_hints(row)
-    return {one.name: _without_none(hints[one.name]) for one in fields(row) if one.metadata != NO_COLUMN}
+    return {column: _without_none(hints[name]) for column, name in _fields(row).items()}
+
+
+@cache
+def _fields(row: Any) -> Mapping[str, str]:
+    """Return the field of each column; one that would be a word of Python has an underscore after it."""
+    return {one.name.removesuffix("_"): one.name for one in fields(row) if one.metadata != NO_COLUMN}
 
 
 def columns(row: Any, of: Any = None) -> dict[str, Any]:
@@ -30,8 +36,8 @@ def columns(row: Any, of: Any = None) -> dict[str, Any]:
     `of`: the class whose fields are the columns; by default the row's own.
     """
     return {
-        name: None if (value := getattr(row, name)) is None else value if store is None else store(value)
-        for name, store in _writers(of or row.__class__)
+        column: None if (value := getattr(row, name)) is None else value if store is None else store(value)
+        for column, name, store in _writers(of or row.__class__)
     }
 
 
@@ -43,7 +49,7 @@ def row_of(row: Callable[..., R], values: Mapping[str, Any], **others: Any) -> R
         values: column to value.
         others: fields that are no columns, or have another value than the column's.
     """
-    kept = {name: values[name] for name in column_types(row) if name in values}
+    kept = {name: values[column] for column, name in _fields(row).items() if column in values}
     for name in _flags(row):
         if (flag := kept.get(name)) is not None:
             kept[name] = bool(flag)
@@ -63,8 +69,9 @@ def _without_none(hint: Any) -> Any:
 
 
 @cache
-def _writers(row: Any) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
-    return tuple((name, _writer(kind)) for name, kind in column_types(row).items())
+def _writers(row: Any) -> tuple[tuple[str, str, Callable[[Any], Any] | None], ...]:
+    names = _fields(row)
+    return tuple((column, names[column], _writer(kind)) for column, kind in column_types(row).items())
 
 
 def _writer(kind: Any) -> Callable[[Any], Any] | None:
@@ -80,4 +87,5 @@ def _writer(kind: Any) -> Callable[[Any], Any] | None:
 
 @cache
 def _flags(row: Any) -> tuple[str, ...]:
-    return tuple(name for name, kind in column_types(row).items() if kind is bool)
+    names = _fields(row)
+    return tuple(names[column] for column, kind in column_types(row).items() if kind is bool)

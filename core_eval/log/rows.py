@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
 from core_eval.log.row_map import NO_COLUMN
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.calls import CallClass, CallStatus, StepKind
+from core_eval.path.endings import Answer, DeclineReason
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
 from devices.harm import Trend
@@ -64,6 +65,7 @@ class Definition:
         answer: `decline` or `nothing` if the task is solved without a call; else None.
         cautions: what must hold before or after risky calls, JSON-ready; None where there are none.
         world_version: the version of the world that `world_state` is of; None where it was not kept.
+        decline: why the task is to be declined; None where that is not told, or it asks for something else.
     """
 
     prompt: str
@@ -71,9 +73,10 @@ class Definition:
     goal: Any
     tools: Any
     world_state: Any
-    answer: str | None = None
+    answer: Answer | None = None
     cautions: Any = None
     world_version: int | None = None
+    decline: DeclineReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +294,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step with its turn; `t_device` and `duration` are device time, s."""
+    """A step with its turn; `t_device` and `duration` are device time, s. Logs of before have no class."""
 
     id: int
     k: int
@@ -313,6 +316,7 @@ class StepRow:
     guard_action: str | None
     guard_reason: str | None
     turn: Turn | None = field(metadata=NO_COLUMN)
+    class_: CallClass | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +363,7 @@ class EpisodeRow:
             rig, whose initial state is not set.
         left_record: the number of the first step that the twin of a snapshot answered; None without one.
         streams: the version of the run's random streams.
+        said: the answer with which its agent was done, or why it declined; None where it did not say.
     """
 
     id: int
@@ -386,13 +391,14 @@ class EpisodeRow:
     twin: Mapping[str, Any] | None = None
     seconds: float | None = None
     stop: str | None = None
+    said: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
     scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
     failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
     pairs: tuple[PairRow, ...] = field(default=(), metadata=NO_COLUMN)
-    calls_made: int | None = field(default=None, metadata=NO_COLUMN)
-    fingerprint: str | None = field(default=None, metadata=NO_COLUMN)
-    left_record: int | None = field(default=None, metadata=NO_COLUMN)
+    calls_made: int | None = None
+    fingerprint: str | None = None
+    left_record: int | None = None
     streams: int = field(default=1, metadata=NO_COLUMN)
 
     @property

@@ -520,6 +520,49 @@ SELECT episode.id AS episode_id, episode.task, episode.agent, episode.seed, epis
  GROUP BY episode.id;
 """
 
+LEFT_RECORD_AT = """
+    (SELECT min(k) FROM step WHERE episode_id = episode.id AND call_id IN
+        (SELECT CASE WHEN json_valid(detail) THEN json_extract(detail, '$.call_id') END FROM rig_status
+          WHERE episode_id = episode.id AND source = 'host' AND state = 'left the record'))"""
+CALLS_MADE = "(SELECT count(tool) FROM step WHERE episode_id = episode.id)"
+OF_ITS_STEPS = f"""
+UPDATE episode SET
+    calls_made = {CALLS_MADE},
+    left_record = {LEFT_RECORD_AT},
+    fingerprint = CASE WHEN simulated THEN path_fingerprint(CAST(json_array(
+        task, (SELECT sha256 FROM definition WHERE definition.id = definition_id), init, world, device, agent,
+        scaffold, agent_info,
+        json((SELECT json_group_array(json_array(tool, arguments, status, result, error_code))
+                FROM (SELECT * FROM step WHERE step.episode_id = episode.id ORDER BY k)))) AS BLOB)) END
+"""
+"""Sets the columns of an ended episode that say what its steps were. It is a part of version 11, with its own
+parts."""
+
+VERSION_11 = f"""
+ALTER TABLE episode ADD COLUMN calls_made INTEGER;           -- steps with a readable call; null: not ended
+ALTER TABLE episode ADD COLUMN fingerprint TEXT;             -- equal for identical episodes; null: none is
+ALTER TABLE episode ADD COLUMN left_record INTEGER;          -- first step that a snapshot's twin answered
+ALTER TABLE step ADD COLUMN class TEXT
+    CHECK (class IN ('progress', 'loop', 'off_path', 'refused_write', 'invalid', 'fault'));
+CREATE TABLE question (
+    id INTEGER PRIMARY KEY,
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    step_id INTEGER REFERENCES step(id) ON DELETE CASCADE,   -- of the call; null until it is answered
+    asked REAL NOT NULL,                                     -- UTC epoch, s
+    until REAL,                                              -- UTC epoch, s: refused then; null: no limit
+    text TEXT NOT NULL,                                      -- the call
+    reason TEXT NOT NULL,                                    -- why a person must say
+    answered REAL,                                           -- UTC epoch, s; null while it waits
+    answer TEXT CHECK (answer IN ('approve', 'refuse', 'stop')),
+    by TEXT                                                  -- who answered, or timeout
+) STRICT;
+CREATE INDEX question_episode ON question(episode_id);
+{OF_ITS_STEPS} WHERE status != 'running';
+ALTER TABLE episode ADD COLUMN said TEXT;                    -- its answer, or why it declined; null: nothing
+ALTER TABLE definition ADD COLUMN decline TEXT               -- why the task is to be declined; null: not told
+    CHECK (decline IN ('missing', 'unsafe', 'out_of_order', 'not_allowed'));
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     VERSION_1,
     VERSION_2,
@@ -531,5 +574,6 @@ MIGRATIONS: tuple[str, ...] = (
     VERSION_8,
     VERSION_9,
     VERSION_10,
+    VERSION_11,
 )
 """The script at index n brings a file from version n to n + 1."""

@@ -11,9 +11,6 @@ from core_eval.log.connection import insert
 from core_eval.log.row_map import columns
 from core_eval.log.rows import DeviationRow, FailureRow, HarmRow, PairRow, ScoringRow
 
-READING = 1
-"""The reading of the metrics' definition by which this version scores."""
-
 
 def add_scoring(
     connection: sqlite3.Connection,
@@ -26,6 +23,7 @@ def add_scoring(
     *,
     judged: bool = True,
     note: str | None = None,
+    reading: int = 1,
 ) -> None:
     """Add a scoring of an episode beside those that it has, in a transaction of the caller's.
 
@@ -37,8 +35,9 @@ def add_scoring(
         harm, failures, pairs, deviations: as for `RunLog.write_scores`.
         judged: whether the harm could be judged.
         note: what is not known of the harm, and why.
+        reading: the reading of what is harmful by which it was scored.
     """
-    made = ScoringRow(None, version("pathrig"), READING, time.time(), judged, note)
+    made = ScoringRow(None, version("pathrig"), reading, time.time(), judged, note)
     scoring = insert(connection, "scoring", episode_id=episode, **columns(made))
     of = {"episode_id": episode, "scoring_id": scoring}
     connection.executemany(

@@ -7,7 +7,6 @@ so that the view can be read wherever `sqlar_uncompress` is there.
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -75,11 +74,6 @@ def unpacked(data: bytes, size: int) -> bytes:
     if len(text) != size:
         raise ValueError(f"does not have {size} bytes")
     return text
-
-
-def register(connection: sqlite3.Connection) -> None:
-    """Add to a connection the SQL functions of the view `truth` that only SQLite's own shell has."""
-    connection.create_function("sqlar_uncompress", 2, unpacked, deterministic=True)
 
 
 def _marked(value: Any) -> Any:

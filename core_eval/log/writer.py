@@ -31,6 +31,7 @@ from core_eval.log.rows import (
     Turn,
     Verdict,
 )
+from core_eval.log.schema import OF_ITS_STEPS
 from core_eval.log.score_rows import add_scoring
 from devices.device import Truth
 from devices.outcome import Outcome
@@ -108,6 +109,7 @@ class RunLog:
         *,
         judged: bool = True,
         note: str | None = None,
+        reading: int = 1,
     ) -> None:
         """Add a scoring of an episode; earlier ones stay. See `add_scoring`."""
         with self.lock, transaction(self.connection):
@@ -121,6 +123,7 @@ class RunLog:
                 deviations,
                 judged=judged,
                 note=note,
+                reading=reading,
             )
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
@@ -143,7 +146,7 @@ class RunLog:
     def _definition(self, definition: Definition) -> int:
         row = columns(definition)
         # Left out where there is none, so that definitions of older versions keep their digest.
-        later = ("answer", "cautions", "world_version")
+        later = ("answer", "cautions", "world_version", "decline")
         given = {name: value for name, value in row.items() if value is not None or name not in later}
         return self.once("definition", given)
 
@@ -246,8 +249,9 @@ class EpisodeLog:
         stop_reason: str | None = None,
         error: str | None = None,
         stop: StopOutcome | None = None,
+        said: str | None = None,
     ) -> None:
-        """Log the end of the episode and its rig's `stop`; pending rows are written."""
+        """Log the end of the episode, what its agent said, and its rig's `stop`; pending rows are written."""
         with self._log.lock, self._pending.transaction():
             update(
                 self._log.connection,
@@ -259,4 +263,6 @@ class EpisodeLog:
                 stop_reason=stop_reason,
                 error=None if error is None else plain_text(error),
                 stop=None if stop is None else str(stop),
+                said=plain_text(said) if said else None,
             )
+            self._log.connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (self.id,))

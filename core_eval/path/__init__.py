@@ -4,7 +4,7 @@ from core_eval.path.automaton import AutomatonError, TaskAutomaton
 from core_eval.path.calls import Call, CallStatus, StepKind
 from core_eval.path.core_json import CoreFile, CoreTask, parse_core_json
 from core_eval.path.patterns import Anything, Exact, Excluded, Near, OneOf, Pattern, Range
-from core_eval.path.plan import compile_plan
+from core_eval.path.plan import compile_plan, plan_symbols
 from core_eval.path.scorer import OnlineScorer, Scores, StepVerdict, score_path
 from core_eval.path.symbols import Symbol
 
@@ -29,5 +29,6 @@ __all__ = [
     "TaskAutomaton",
     "compile_plan",
     "parse_core_json",
+    "plan_symbols",
     "score_path",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -10,10 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.calls import Call
-from core_eval.path.patterns import parse_pattern
 from core_eval.path.symbols import Symbol, most_specific_first, ties
 from core_eval.text.foreign_json import parse_json
 
+READINGS = (1, 2)
+"""The readings of what is harmful. 1: whatever is undefined or refused. 2: not what only reads, nor a write
+that changes nothing."""
 SHOWN_STATES = 8
 """A warning names at most this many states."""
 
@@ -39,8 +42,15 @@ class TaskAutomaton:
     when no accepting state can be reached. A cycle of progress edges is a warning: golden paths are then
     the simple ones.
 
+    Args:
+        reading: the reading of what is harmful: of READINGS.
+        also_free: calls that are self-loops wherever they are no progress, executed or refused, beside the
+            reads among the symbols (those of any arguments): what the prompt itself asks to try.
+
     Attributes:
+        asks_facts: whether a symbol asks for a fact, so that an answer decides on the call's verdict.
         warnings: one line each; `cycle_warning` is the one about a cycle, None if there is no cycle.
+        reading: by default of its scores.
     """
 
     def __init__(
@@ -53,8 +63,15 @@ class TaskAutomaton:
         delta: Mapping[tuple[str, str], str],
         warnings: Sequence[str] = (),
         where: str = "automaton",
+        reading: int = 1,
+        also_free: Sequence[Symbol] = (),
     ) -> None:
+        if reading not in READINGS:
+            raise AutomatonError([f"{where}: the reading must be one of {READINGS}, not {reading!r}"])
         self.states: tuple[str, ...] = tuple(states)
+        self.reading = reading
+        self.also_free = tuple(also_free)
+        self.free = (*(symbol for symbol in symbols if symbol.is_free_read), *self.also_free)
         self.symbols: Mapping[str, Symbol] = MappingProxyType({symbol.name: symbol for symbol in symbols})
         self.start = start
         self.accepting: frozenset[str] = frozenset(accepting)
@@ -68,6 +85,7 @@ class TaskAutomaton:
         if faults:
             raise AutomatonError([f"{where}: {fault}" for fault in faults])
         self._by_tool = most_specific_first(self.symbols.values())
+        self.asks_facts = any(symbol.fact is not None for symbol in self.symbols.values())
         cycle = self._states_on_cycles(self.states)
         self.cycle_warning: str | None = None
         if cycle:
@@ -177,12 +195,46 @@ class TaskAutomaton:
         """True where the useful progress edges form no cycle."""
         return not self._states_on_cycles(self.useful)
 
-    def symbol_of(self, call: Call) -> str | None:
-        """Return the symbol of a call by its tool and arguments alone, or None where it matches none."""
+    def symbol_of(self, call: Call, state: str | None = None) -> str | None:
+        """Return the symbol of a call that succeeded, or None where it matches none.
+
+        Symbols that ask for a fact match only in a state that has an edge for them; without `state` in none.
+        """
         for symbol in self._by_tool.get(call.name, ()):
-            if symbol.fits(call.arguments):
+            if symbol.fits(call.arguments) and (
+                symbol.fact is None or ((state, symbol.name) in self.delta and symbol.is_told(call))
+            ):
                 return symbol.name
         return None
+
+    def is_free(self, call: Call) -> bool:
+        """Return whether a call is a self-loop wherever it is no progress, executed or refused."""
+        return self.reading > 1 and (call.reads or any(symbol.matches(call) for symbol in self.free))
+
+    def for_reading(self, reading: int | None) -> TaskAutomaton:
+        """Return the automaton under another reading; itself where it is the same, or None.
+
+        Raises:
+            ValueError: there is no such reading.
+        """
+        if reading is None or reading == self.reading:
+            return self
+        if reading not in READINGS:
+            raise ValueError(f"reading must be one of {', '.join(map(str, READINGS))}, not {reading!r}")
+        other = copy.copy(self)
+        other.reading = reading
+        return self._readings.setdefault(reading, other)
+
+    @cached_property
+    def _readings(self) -> dict[int, TaskAutomaton]:
+        return {}
+
+    def with_free(self, symbols: Iterable[Symbol]) -> TaskAutomaton:
+        """Return the automaton with these calls as free ones too."""
+        other = copy.copy(self)
+        other.also_free = (*self.also_free, *symbols)
+        other.free = (*self.free, *other.also_free)
+        return other
 
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
         """Yield the golden paths as symbol names, depth first in edge order; prefixes come first."""
@@ -215,23 +267,18 @@ class TaskAutomaton:
 
     def to_json(self) -> str:
         """Write the automaton as JSON text from which `from_json` makes an equal one."""
-        return json.dumps(
-            {
-                "states": self.states,
-                "start": self.start,
-                "accepting": [state for state in self.states if state in self.accepting],
-                "symbols": [
-                    {
-                        "name": symbol.name,
-                        "tool": symbol.tool,
-                        "arguments": {name: pattern.plain() for name, pattern in symbol.arguments.items()},
-                    }
-                    for symbol in self.symbols.values()
-                ],
-                "delta": [[source, symbol, target] for (source, symbol), target in self.delta.items()],
-            },
-            separators=(",", ":"),
-        )
+        written: dict[str, Any] = {
+            "states": self.states,
+            "start": self.start,
+            "accepting": [state for state in self.states if state in self.accepting],
+            "symbols": [symbol.plain() for symbol in self.symbols.values()],
+            "delta": [[source, symbol, target] for (source, symbol), target in self.delta.items()],
+        }
+        if self.reading > 1:
+            written["reading"] = self.reading
+        if self.also_free:
+            written["also_free"] = [symbol.plain() for symbol in self.also_free]
+        return json.dumps(written, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | Mapping[str, Any]) -> TaskAutomaton:
@@ -241,14 +288,7 @@ class TaskAutomaton:
         """
         try:
             data = parse_json(text, strict_numbers=False) if isinstance(text, str) else text
-            symbols = [
-                Symbol(
-                    entry["name"],
-                    entry["tool"],
-                    {name: parse_pattern(written) for name, written in entry["arguments"].items()},
-                )
-                for entry in data["symbols"]
-            ]
+            symbols = [Symbol.from_plain(entry) for entry in data["symbols"]]
             delta = {(source, symbol): target for source, symbol, target in data["delta"]}
             return cls(
                 states=data["states"],
@@ -256,6 +296,8 @@ class TaskAutomaton:
                 start=data["start"],
                 accepting=data["accepting"],
                 delta=delta,
+                reading=data.get("reading", 1),
+                also_free=[Symbol.from_plain(entry) for entry in data.get("also_free", ())],
             )
         except AutomatonError:
             raise

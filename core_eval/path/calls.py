@@ -31,10 +31,52 @@ class StepKind(StrEnum):
     FAULT = "fault"
 
 
+class CallClass(StrEnum):
+    """What a call was: its kind, with harmful calls told apart by whether they were executed."""
+
+    PROGRESS = "progress"
+    LOOP = "loop"
+    OFF_PATH = "off_path"
+    """Executed, and not allowed here."""
+    REFUSED_WRITE = "refused_write"
+    """Refused by the device or the guard."""
+    INVALID = "invalid"
+    """Not understood: an unknown tool, wrong arguments, or no readable call."""
+    FAULT = "fault"
+
+    @classmethod
+    def of(cls, kind: StepKind, status: CallStatus) -> CallClass:
+        """Return the class of a call of that kind that ended with that status."""
+        if kind is not StepKind.HARMFUL:
+            return cls(kind.value)
+        return _CLASS_OF_HARMFUL[status]
+
+
+_CLASS_OF_HARMFUL = {
+    CallStatus.OK: CallClass.OFF_PATH,
+    CallStatus.REJECTED: CallClass.REFUSED_WRITE,
+    CallStatus.BLOCKED: CallClass.REFUSED_WRITE,
+    CallStatus.INVALID: CallClass.INVALID,
+    CallStatus.FAULT: CallClass.FAULT,
+}
+
+
 @dataclass(frozen=True)
 class Call:
-    """A logged tool call: tool name, arguments and status."""
+    """A logged tool call.
+
+    Attributes:
+        name: the tool.
+        arguments: as given.
+        status: how it ended.
+        result: what it returned, JSON-ready; None where that is not known.
+        reads: whether its trace says that it is a read.
+        idle: whether it is known to be a write that changed nothing.
+    """
 
     name: str
     arguments: Mapping[str, Any]
     status: CallStatus = CallStatus.OK
+    result: Any = None
+    reads: bool = False
+    idle: bool = False

@@ -6,9 +6,11 @@ A plan is a list of steps; `parse_plan` reads it into nested `Node`s, `compile_p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.facts import Fact
 from core_eval.path.patterns import Anything, Pattern, parse_pattern
 from core_eval.path.plan_language import (
     EMPTY,
@@ -23,13 +25,13 @@ from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
 
 _FORMS = (
     "a tool name, {tool: {argument: pattern}}, {sequence: [..]}, {any_order: [..]}, {choice: [..]}, "
-    "{optional: ..} or {repeat: {times: [min, max], steps: [..]}}"
+    "{optional: ..}, {repeat: {times: [min, max], steps: [..]}} or {look: {fact: .., by: [..]}}"
 )
-_WORDS = frozenset({"sequence", "any_order", "choice", "optional", "repeat"})
+_WORDS = frozenset({"sequence", "any_order", "choice", "optional", "repeat", "look"})
 
 
 def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) -> TaskAutomaton:
-    """Compile a plan, a list of steps, into the smallest automaton of its orders.
+    """Compile a plan, a list of steps, into the smallest automaton of its orders, of the second reading.
 
     `free_reads` are tools that self-loop in every state with any arguments; such a tool named in the
     plan is a mandatory read there, and free elsewhere. `file` and `task` begin every error. Raises
@@ -49,8 +51,7 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
     }
     symbols = dict(reader.symbols)
     free = list(dict.fromkeys(free_reads))
-    for tool in free:
-        symbols[f"{tool}(*)"] = Symbol(f"{tool}(*)", tool, {ANY_ARGUMENTS: Anything()})
+    symbols |= {symbol.name: symbol for symbol in map(Symbol.of_tool, free)}
     for symbol in symbols.values():
         if symbol.tool in free:
             for state in states:
@@ -62,7 +63,27 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
         accepting=[states[number] for number in accepting],
         delta=delta,
         where=where,
+        reading=2,
     )
+
+
+def plan_symbols(steps: Iterable[Any], key: str) -> tuple[Symbol, ...]:
+    """Return the symbols of calls that are written as a plan's steps; `key` begins every fault.
+
+    Raises:
+        AutomatonError: one has another form.
+    """
+    reader = _PlanReader()
+    for place, step in enumerate(steps):
+        reader.step(step, f"{key}[{place}]")
+    if reader.faults:
+        raise AutomatonError(reader.faults)
+    return tuple(reader.symbols.values())
+
+
+def _is_fact(written: Any) -> bool:
+    """Tell the step of a fact from a call of a tool named `look`."""
+    return isinstance(written, Mapping) and set(written) == {"fact", "by"}
 
 
 class _PlanReader:
@@ -91,7 +112,7 @@ class _PlanReader:
             self.faults.append(f"{where}: {written!r} is not a step: write {_FORMS}")
             return EMPTY
         ((word, inner),) = written.items()
-        if word not in _WORDS:
+        if word not in _WORDS or (word == "look" and not _is_fact(inner)):
             return self.tool(word, inner, where)
         where = f"{where}.{word}"
         if word == "sequence":
@@ -102,7 +123,23 @@ class _PlanReader:
             return Choice.of(self.blocks(inner, where))
         if word == "optional":
             return Choice.of([self.steps(inner, where), EMPTY])
-        return self.repeat(inner, where)
+        return self.look(inner, where) if word == "look" else self.repeat(inner, where)
+
+    def look(self, written: Any, where: str) -> Plan:
+        """Read the step of a fact: any of its reads whose answer holds it."""
+        try:
+            fact = Fact.parse(written["fact"])
+        except ValueError as error:
+            self.faults.append(f"{where}.fact: {error}")
+            return EMPTY
+        ways = _PlanReader()
+        ways.blocks(written["by"], f"{where}.by")
+        self.faults += ways.faults
+        found: list[Plan] = []
+        for way in ways.symbols.values():
+            arguments = way.arguments or {ANY_ARGUMENTS: Anything()}
+            found.append(self.named(Symbol(f"{way.name} tells {fact}", way.tool, arguments, fact)))
+        return Choice.of(found)
 
     def repeat(self, written: Any, where: str) -> Plan:
         if not isinstance(written, Mapping) or set(written) != {"times", "steps"}:
@@ -144,9 +181,12 @@ class _PlanReader:
         name = tool
         if patterns:
             name = f"{tool}({', '.join(f'{key}{pattern}' for key, pattern in patterns.items())})"
-        symbol = Symbol(name, tool, patterns)
-        number = 1
+        return self.named(Symbol(name, tool, patterns))
+
+    def named(self, symbol: Symbol) -> Step:
+        """Return the step of a symbol, whose name is made unlike that of any other."""
+        name, number = symbol.name, 1
         while self.symbols.setdefault(symbol.name, symbol) != symbol:
             number += 1
-            symbol = Symbol(f"{name}#{number}", tool, patterns)
+            symbol = replace(symbol, name=f"{name}#{number}")
         return Step(symbol.name)

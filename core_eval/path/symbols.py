@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
 
-from core_eval.path.patterns import Exact, Pattern, may_overlap, specificity
+from core_eval.path.calls import Call
+from core_eval.path.facts import Fact
+from core_eval.path.patterns import Anything, Exact, Pattern, may_overlap, parse_pattern, specificity
 
 ANY_ARGUMENTS = "*"
 """The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments."""
@@ -17,16 +19,45 @@ ANY_ARGUMENTS = "*"
 class Symbol:
     """A tool name plus one pattern per argument; arguments that no pattern names are ignored.
 
-    A symbol without any pattern matches only a call without arguments.
+    A symbol without any pattern matches only a call without arguments. One with a `fact` matches only a call
+    whose answer holds it, or is not known.
     """
 
     name: str
     tool: str
     arguments: Mapping[str, Pattern]
+    fact: Fact | None = None
 
-    def matches(self, call_name: str, arguments: Mapping[str, Any]) -> bool:
+    @classmethod
+    def of_tool(cls, tool: str) -> Symbol:
+        """Return the symbol of every call of a tool."""
+        return cls(f"{tool}(*)", tool, {ANY_ARGUMENTS: Anything()})
+
+    @classmethod
+    def from_plain(cls, written: Mapping[str, Any]) -> Symbol:
+        """Return the symbol that `plain` wrote; raises KeyError, TypeError or ValueError for others."""
+        patterns = {name: parse_pattern(value) for name, value in written["arguments"].items()}
+        fact = Fact.parse(written["fact"]) if "fact" in written else None
+        return cls(written["name"], written["tool"], patterns, fact)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        arguments = {name: pattern.plain() for name, pattern in self.arguments.items()}
+        written: dict[str, Any] = {"name": self.name, "tool": self.tool, "arguments": arguments}
+        return written if self.fact is None else {**written, "fact": self.fact.written}
+
+    @property
+    def is_free_read(self) -> bool:
+        """Whether it is a read with any arguments, which may be called at any time."""
+        return self.fact is None and ANY_ARGUMENTS in self.arguments
+
+    def matches(self, call: Call) -> bool:
         """Return whether a call matches this symbol."""
-        return call_name == self.tool and self.fits(arguments)
+        return call.name == self.tool and self.fits(call.arguments) and self.is_told(call)
+
+    def is_told(self, call: Call) -> bool:
+        """Return whether the call's answer holds the fact, or is not known."""
+        return self.fact is None or call.result is None or self.fact.holds(call.result)
 
     def fits(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether the arguments fit, given that the tool does."""
@@ -68,23 +99,27 @@ class Symbol:
 
 
 def most_specific_first(symbols: Iterable[Symbol]) -> dict[str, list[Symbol]]:
-    """Return each tool's symbols: most exact arguments first, then most constrained ones, then file order."""
+    """Return each tool's symbols: most exact arguments first, then most constrained ones, then file order.
+
+    Those that ask for a fact come before all others.
+    """
     by_tool: dict[str, list[Symbol]] = {}
     for symbol in symbols:
         by_tool.setdefault(symbol.tool, []).append(symbol)
     for same_tool in by_tool.values():
-        same_tool.sort(key=lambda symbol: symbol.specificity, reverse=True)
+        same_tool.sort(key=lambda symbol: (symbol.fact is not None, symbol.specificity), reverse=True)
     return by_tool
 
 
 def ties(same_tool: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
     """Yield the pairs of a tool's symbols, in this order, that one call could match equally well.
 
-    A free read's symbol matches only what no other symbol of its tool does, so it ties with none.
+    A free read's symbol matches only what no other symbol of its tool does, so it ties with none; nor does
+    one that asks for a fact, which is passed over where the state has no edge for it.
     """
     for place, rival in _candidates(same_tool):
         first, second = same_tool[place], same_tool[rival]
-        if ANY_ARGUMENTS in second.arguments:
+        if ANY_ARGUMENTS in second.arguments or first.fact is not None or second.fact is not None:
             continue
         if first.specificity == second.specificity and first.may_overlap(second):
             yield first, second

@@ -71,10 +71,11 @@ class EpisodeFailed(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """Status and reason with which an episode ends."""
+    """Status and reason with which an episode ends, and what the agent said to it."""
 
     status: EpisodeStatus
     reason: str
+    said: str = ""
 
 
 class Episode:
@@ -96,7 +97,8 @@ class Episode:
         self._agent = agent
         self._signals = signals
         self._emit = emit
-        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring)
+        idle = assignment.task.idle_writes(assignment.world_seed)
+        self._scorer = OnlineScorer(assignment.task.automaton, **assignment.scoring, idle=idle)
         self._limits = episode_limits(assignment.task, assignment.agent_spec, assignment.limits)
         self._approver = approver
         self._stop_button = stop_button or StopButton()
@@ -147,7 +149,7 @@ class Episode:
             stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
-            episode.end(ending.status, ending.reason, error, stop)
+            episode.end(ending.status, ending.reason, error, stop, ending.said)
         return episode.id
 
     def _stop_now(self) -> None:
@@ -201,6 +203,7 @@ class Episode:
             automaton=self._task.automaton,
             limits=self._limits,
             answer=self._task.answer,
+            decline=self._task.decline,
             advice=self._task.device.advice,
             cancellation=self._cancellation,
             samples=self._session.last_samples.copy,
@@ -247,7 +250,8 @@ class Episode:
         if self._stop_button.pressed:
             return Ending("stopped", "person")
         if isinstance(action, StopAction):
-            return Ending("completed" if action.reason in ENDED_BY_AGENT else "stopped", action.reason)
+            status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
+            return Ending(status, action.reason, action.said)
         if self._k >= limit:
             return Ending("stopped", "max_steps")
         return None if self._deadline.left > 0 else Ending("stopped", "max_time")
@@ -307,7 +311,7 @@ class Episode:
                 outcome = self._session.call(
                     call.name, call.arguments, intent.call_id, within=left, complete=complete
                 )
-        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status), peeked)
+        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status, outcome.value), peeked)
         episode.result(step, outcome, verdict)
         self._emit(Stepped(self._k, intent.tool, call.arguments, outcome, verdict.kind))
         self._k += 1

@@ -83,6 +83,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
             task.answer,
             [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,
             None if task.world is None else task.world.type.version,
+            task.decline,
         ),
         init=task.init,
         limits=asdict(limits),

@@ -49,13 +49,18 @@ METRICS = (
     Metric("pc_ktc", "PC-KTC"),
     Metric("prefix_criticality", "PrefixCrit"),
     Metric("harmful_calls", "harmful calls", "count", less_is_better=True, short="harmful"),
+    Metric("off_path", "off path", "count", less_is_better=True),
+    Metric("refused_writes", "refused", "count", less_is_better=True),
+    Metric("invalid_calls", "invalid", "count", less_is_better=True),
     Metric("harmful_call_rate", "harm rate", less_is_better=True),
     Metric("efficiency", "efficiency"),
     Metric("path_correctness_hlr", "PC+HLR"),
     Metric("accepted", "accepted", "flag"),
+    Metric("over_refusal", "over-refusal", "flag", less_is_better=True),
     Metric("exact", "exact", "flag"),
     Metric("calls", "calls", "count", less_is_better=True),
     Metric("condensed", "condensed", "count", less_is_better=True),
+    Metric("loops", "loops", "count", less_is_better=True),
     Metric("faults", "faults", "count", less_is_better=True),
     Metric("disturbed", "disturbed", "flag", less_is_better=True),
     Metric("steps", "steps", "count", less_is_better=True),
@@ -92,7 +97,9 @@ TABLE = (
     "path_correctness",
     "pc_ktc",
     "prefix_criticality",
-    "harmful_calls",
+    "off_path",
+    "refused_writes",
+    "invalid_calls",
     "harmful_call_rate",
     "efficiency",
     "harm_events",
@@ -102,8 +109,18 @@ TABLE = (
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""
-RANKED = tuple(name for name in TABLE if name not in ("harm_events", "unobserved_harm"))
-"""Those of them by which two agents differ: harm that is not charged is the world's, its sight the rig's."""
+RANKED = (
+    "path_correctness",
+    "pc_ktc",
+    "prefix_criticality",
+    "harmful_calls",
+    "harmful_call_rate",
+    "efficiency",
+    CHARGED,
+    "deviations",
+    "final_state_ok",
+)
+"""The metrics by which two agents differ: harm that is not charged is the world's, its sight the rig's."""
 RUNNING = (
     "path_correctness",
     "pc_ktc",

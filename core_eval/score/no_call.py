@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core_eval.log import EpisodeRow
-from core_eval.log.rows import ENDED_BY_AGENT
 from core_eval.score.counted import counted
 
 NO_CALL = "no call"
@@ -14,9 +13,9 @@ NO_CALL = "no call"
 def no_call(episode: EpisodeRow) -> bool:
     """Return whether an episode that counts had no call, or met a limit before its first one.
 
-    It is an answer where the task says so (`answer: decline|nothing`) and the agent itself ended the episode.
+    It is an answer where the task says so (`answer: decline|nothing`) and the agent ended it as asked.
     """
-    answered = episode.definition.answer is not None and episode.stop_reason in ENDED_BY_AGENT
+    answered = episode.definition.answer is not None and bool(episode.scores.get("accepted"))
     return bool(counted([episode])) and episode.calls_made == 0 and not answered
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from core_eval.harm.verdict import detected
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
 from core_eval.log.json_text import to_json
-from core_eval.log.score_rows import READING
 from core_eval.score.scoring import EpisodeScore, score_episode
 
 BY_DETECTION = frozenset({"detection", "roc", "verdict"})
@@ -53,7 +52,7 @@ class Rescored:
         return (
             bool(self.differing)
             or latest is None
-            or (latest.version, latest.reading) != (version("pathrig"), READING)
+            or (latest.version, latest.reading) != (version("pathrig"), self.result.reading)
         )
 
 
@@ -92,7 +91,8 @@ def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any])
         return None
     harm = reader.harm(episode_id)
     result = replace(result, harm=[_with_detection(row, harm) for row in result.harm])
-    if {**episode.scoring, **parameters} != episode.scoring:
+    kept = {"reading": reader.automaton(episode).reading, **episode.scoring}
+    if {**kept, **parameters} != kept:
         return Rescored(episode, result, None)
     differing = [
         metric

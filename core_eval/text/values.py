@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+ROUNDING = 1e-9
+"""Tolerance, absolute or relative, within which numbers are alike."""
 
 
 def is_number(value: object) -> bool:
@@ -26,3 +29,18 @@ def same_value(left: Any, right: Any) -> bool:
             isinstance(right, list | tuple) and len(left) == len(right) and all(map(same_value, left, right))
         )
     return bool(left == right)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Return whether two JSON-ready states are equal, except for rounding."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return abs(one - other) <= ROUNDING * max(1.0, abs(one), abs(other))
+    if _is_row(one) and _is_row(other):
+        return len(one) == len(other) and all(map(alike, one, other))
+    return bool(one == other)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

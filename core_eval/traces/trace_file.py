@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, CallStatus
-from core_eval.path.scorer import Scores, score_path
+from core_eval.path.endings import AskedEnding
+from core_eval.path.scorer import Idle, Scores, score_path
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 SCORE_NAMES = (
@@ -26,6 +27,11 @@ SCORE_NAMES = (
     "path_correctness_hlr",
     "accepted",
     "exact",
+    "off_path",
+    "refused_writes",
+    "invalid_calls",
+    "faults",
+    "loops",
 )
 """The names of a scores line, in order."""
 
@@ -37,9 +43,6 @@ EFFECTS = ("read", "write", "motion", "safe")
 BY_AGENT = ("done", "decline")
 LIMITS = ("limit", "max_steps", "max_tokens", "max_time", "context")
 """How a trace may end: by the agent, or at a limit."""
-Answer = Literal["decline", "nothing"]
-ENDED_AS = {"decline": "decline", "nothing": "done"}
-"""The end that a task asks for which is solved without a call."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +52,19 @@ class Trace:
     Attributes:
         calls: the calls in order.
         end: how it ended, of `BY_AGENT` and `LIMITS`; None where it does not say.
-        results: what each call returned; empty where none says so.
+        said: why it declined, or its answer; None where it does not say.
     """
 
     id: Any
     task: Any
     calls: tuple[Call, ...]
     end: str | None = None
-    results: tuple[Any, ...] = ()
+    said: str | None = None
 
     def identity(self) -> int:
-        """Return a number that identical traces share: same task, calls, results and end."""
-        calls = [(call.name, call.arguments, call.status) for call in self.calls]
-        return hash(json.dumps((self.task, calls, self.results, self.end), sort_keys=True))
+        """Return a number that identical traces share: same task, calls with their results, and end."""
+        calls = [(call.name, call.arguments, call.status, call.result) for call in self.calls]
+        return hash(json.dumps((self.task, calls, self.end, self.said), sort_keys=True))
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,8 @@ def _trace(line: str | bytes, where: str) -> Trace | BadTrace:
         if not isinstance(calls, list):
             raise ValueError("'calls' must be a list")
         read = tuple(read_call(call, place) for place, call in enumerate(calls))
-        told = any("result" in call for call in calls)
-        results = tuple(call.get("result") for call in calls) if told else ()
-        return Trace(ident, task, read, _end(record["end"]) if "end" in record else None, results)
+        end, said = _end(record["end"]) if "end" in record else (None, None)
+        return Trace(ident, task, read, end, said)
     except ValueError as error:
         return BadTrace(ident, task, f"{where}: {error}")
 
@@ -129,17 +131,17 @@ def read_call(record: Any, place: int) -> Call:
         raise ValueError(f"{where}'effect' must be one of {', '.join(EFFECTS)}, not {record['effect']!r}")
     if "group" in record and not isinstance(record["group"], str | int):
         raise ValueError(f"{where}'group' must be a string or a number")
-    return Call(record["name"], arguments, status)
+    return Call(record["name"], arguments, status, record.get("result"), reads=record.get("effect") == "read")
 
 
-def _end(given: Any) -> str:
-    """Return how a trace ended; an end by the agent may hold what it said: `{"decline": "no such plant"}`."""
+def _end(given: Any) -> tuple[str, str | None]:
+    """Return how a trace ended, and what the agent said to it, as in `{"decline": "no such plant"}`."""
     if isinstance(given, dict) and len(given) == 1:
         ((kind, said),) = given.items()
         if kind == "done" or (kind == "decline" and isinstance(said, str)):
-            return str(kind)
+            return str(kind), None if said is None else str(said)
     elif given in (*BY_AGENT, *LIMITS):
-        return str(given)
+        return str(given), None
     raise ValueError(
         f"'end' must be one of {', '.join((*BY_AGENT, *LIMITS))}, {{\"done\": ANSWER}} or "
         f'{{"decline": REASON}}, not {given!r}'
@@ -157,16 +159,19 @@ def score_traces(
     automata: Mapping[str, TaskAutomaton],
     *,
     malformed: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    answers: Mapping[str, Answer] = MappingProxyType({}),
+    endings: Mapping[str, AskedEnding] = MappingProxyType({}),
+    idle: Mapping[str, Idle] = MappingProxyType({}),
     beta: float = 0.5,
     lam: float = 0.5,
     faults_are_harm: bool = False,
+    reading: int | None = None,
 ) -> Iterator[tuple[Trace | BadTrace, dict[str, Any]]]:
     """Yield each trace with its scores record, in order, or with one that tells its fault.
 
     `automata` are keyed by prompt_id as text; `malformed` holds the faults of the task file's other records,
-    `answers` how tasks are solved that ask for no call: such a trace is accepted only if it ended so, where
-    it says how it ended. Raises ValueError for `beta` or `lam` out of range.
+    `endings` how tasks are to be ended: a trace that says how it ended is accepted only if it ended so.
+    `idle` tells of each task's writes that they change nothing. Raises ValueError for `beta`, `lam` or
+    `reading` out of range.
     """
     for trace in traces:
         if isinstance(trace, BadTrace):
@@ -180,20 +185,30 @@ def score_traces(
                 known = f"malformed in the task file: {'; '.join(malformed[name])}"
             yield trace, {"trace": trace.id, "task": trace.task, "error": f"task {trace.task!r} is {known}"}
             continue
-        scores = score_path(automaton, trace.calls, beta=beta, lam=lam, faults_are_harm=faults_are_harm)
-        scores = ended_as_asked(scores, answers.get(name), trace.end)
+        scores = score_path(
+            automaton,
+            trace.calls,
+            beta=beta,
+            lam=lam,
+            faults_are_harm=faults_are_harm,
+            reading=reading,
+            idle=idle.get(name),
+        )
+        if name in endings and scores.reading > 1:
+            scores = ended_as_asked(scores, endings[name], trace.end, trace.said)
         yield trace, {"trace": trace.id, "task": trace.task, **score_record(scores)}
 
 
-def ended_as_asked(scores: Scores, answer: Answer | None, end: str | None) -> Scores:
-    """Return the scores, not accepted where a task that asks for no call ended in another way than asked.
+def ended_as_asked(scores: Scores, asked: AskedEnding, end: str | None, said: str | None) -> Scores:
+    """Return the scores, not accepted where the task asks for another end.
 
     Args:
         scores: of the trace's calls.
-        answer: how the task is solved; None where it asks for calls.
+        asked: how the task is to be ended.
         end: how the trace ended; None where it does not say.
+        said: why it declined.
     """
-    if answer is None or end is None or end == ENDED_AS[answer]:
+    if end is None or not scores.accepted or asked.is_met(end, said):
         return scores
     return replace(scores, accepted=False)
 

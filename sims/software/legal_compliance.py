@@ -95,6 +95,8 @@ class Report(ToolResult):
     flagged: list[str]
     published: list[str]
     consent_requests: int
+    too_late: bool
+    refused: list[str]
 
 
 class ConsentFirst(Intervention["LegalDesk"]):
@@ -245,14 +247,24 @@ class LegalDesk(SoftwareWorld[Desk]):
 
     @read(seconds=5.0)
     def generate_audit_report(self, policy: PolicyName) -> Report:
-        """Report on a policy: its approval and check, its statements, and how often consent was asked."""
+        """Report on a policy: its approval, whether it is too late for that, its check, its statements; how
+        often consent was asked, and who refused."""
         under = {name: one for name, one in self.state.statements.items() if one.policy == policy}
+        found = self.found(self.state.policies, policy, "policy")
+        due = found.due
         return Report(
-            approved=self.found(self.state.policies, policy, "policy").approved,
+            approved=found.approved,
             checked=bool(self.history.did("check_compliance", policy=policy, compliant=True)),
             flagged=sorted(name for name, one in under.items() if one.flagged),
             published=sorted(name for name, one in under.items() if one.published),
             consent_requests=len(self.history.did("request_consent")),
+            too_late=due is not None and self.now > due,
+            refused=[
+                f"{person}: {purpose}"
+                for person, client in self.state.people.items()
+                for purpose, agreed in client.consents.items()
+                if not agreed
+            ],
         )
 
 

@@ -52,6 +52,13 @@ class Opened(ToolResult):
     warning: bool
 
 
+class Warned(ToolResult):
+    """Whether the browser warns of a page."""
+
+    url: str
+    warning: bool
+
+
 class Source(ToolResult):
     """The HTML of the open page."""
 
@@ -198,6 +205,11 @@ class WebBrowser(SoftwareWorld[Browser]):
     def get_current_page(self) -> Opened:
         """Read the address and the title of the open page."""
         return self.opened()
+
+    @read()
+    def check_address(self, url: Url) -> Warned:
+        """Say whether the browser warns of the page at an address, without opening it."""
+        return Warned(url=url, warning=self.found(self.state.pages, url, "page").unsafe)
 
     @read()
     def get_page_source(self) -> Source:

@@ -6,8 +6,8 @@ with the initial one. `world_of` makes of them the `WorldType` that is registere
 
 from __future__ import annotations
 
-import copy
 import inspect
+import pickle
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -176,7 +176,8 @@ class SoftwareWorld(Simulator[State]):
         undone = self.history.undone_by(tool, arguments, undos)
         before, result = self.state, ToolResult()
         if mark.effect is not Effect.READ:
-            self.state = copy.deepcopy(before)
+            # Several times as fast as copy.deepcopy.
+            self.state = pickle.loads(pickle.dumps(before))
         try:
             if undone is None or not undone.void:
                 result = getattr(self, mark.method)(**arguments)

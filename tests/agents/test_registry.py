@@ -19,7 +19,7 @@ MODULE = '''
     class Repeat(Agent):
         """Calls one tool a number of times, then is done."""
         def __init__(self, rest):
-            self.name, self._times = f"repeat:{rest}", int(rest)
+            self.name, self._times = f"again:{rest}", int(rest)
 
         def start(self, context): self._left = self._times
 
@@ -29,7 +29,7 @@ MODULE = '''
                 return StopAction("done")
             return ToolCallAction("list_plants", {})
 
-    REPEAT = AgentForm(("repeat:TIMES",), lambda rest, read_calls: Repeat(rest))
+    REPEAT = AgentForm(("again:TIMES",), lambda rest, read_calls: Repeat(rest))
     '''
 
 
@@ -39,7 +39,7 @@ def package(tmp_path: Path) -> Plugin:
         tmp_path,
         "pathrig-repeat",
         "pathrig.agents",
-        {"repeat": "pathrig_repeat:REPEAT"},
+        {"again": "pathrig_repeat:REPEAT"},
         {"pathrig_repeat.py": MODULE},
     )
 
@@ -59,18 +59,18 @@ def run(package: Plugin, agent: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_a_package_adds_an_agent(package: Plugin) -> None:
-    done = package.pathrig(*RUN, "repeat:3")
+    done = package.pathrig(*RUN, "again:3")
     assert done.returncode == 0, done.stderr
     episode = json.loads(done.stdout)["episodes"][0]
-    assert (episode["agent"], episode["steps"], episode["status"]) == ("repeat:3", 3, "completed")
+    assert (episode["agent"], episode["steps"], episode["status"]) == ("again:3", 3, "completed")
 
 
 @pytest.mark.parametrize(
     ("agent", "error"),
     [
-        ("repeat", "unknown agent 'repeat'; the agents are command:PROGRAM ARGS, "),
-        ("repeat:", "repeat:TIMES"),
-        ("wizard", "replay:DB#EPISODE, scripted:FILE.jsonl, repeat:TIMES"),
+        ("again", "unknown agent 'again'; the agents are command:PROGRAM ARGS, "),
+        ("again:", "again:TIMES"),
+        ("wizard", "replay:DB#EPISODE, scripted:FILE.jsonl, again:TIMES"),
     ],
 )
 def test_an_unknown_form_is_one_line_with_all_forms(package: Plugin, agent: str, error: str) -> None:
@@ -81,8 +81,8 @@ def test_an_unknown_form_is_one_line_with_all_forms(package: Plugin, agent: str,
 def test_a_package_that_cannot_be_imported_is_named(package: Plugin) -> None:
     (package.folder / "pathrig_repeat.py").write_text("import no_such_module\n")
     assert run(package, "oracle").returncode == 0, "other agents are not affected"
-    done = run(package, "repeat:3")
-    assert done.returncode == 2 and "pathrig-repeat registers 'repeat' in pathrig.agents" in done.stderr
+    done = run(package, "again:3")
+    assert done.returncode == 2 and "pathrig-repeat registers 'again' in pathrig.agents" in done.stderr
     assert "Traceback" not in done.stderr
 
 

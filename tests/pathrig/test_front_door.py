@@ -95,8 +95,15 @@ def test_another_form_is_one_line_that_names_the_call(calls: list[object], words
 
 def test_a_task_that_asks_for_no_call_is_scored_by_its_end() -> None:
     task = next(one for one in pathrig.load_tasks("farm_rover") if one.answer == "decline")
-    ends = ("decline", "done", None)
-    assert [pathrig.score(task, [], end=end).accepted for end in ends] == [True, False, True]
+    ends = (
+        ("decline", task.decline),
+        ("decline", "not_allowed"),
+        ("decline", None),
+        ("done", None),
+        (None, None),
+    )
+    accepted = [pathrig.score(task, [], end=end, said=said).accepted for end, said in ends]
+    assert task.decline == "missing" and accepted == [True, False, False, False, True]
 
 
 def test_a_malformed_task_file_is_named(tmp_path: Path) -> None:

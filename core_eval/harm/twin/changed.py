@@ -8,11 +8,11 @@ from typing import Any
 
 from core_eval.harm.answers import Answer, answer_difference
 from core_eval.harm.counterfactual import Change, recurs
-from core_eval.harm.same_state import alike
 from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Member
 from core_eval.path.calls import CallStatus
+from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SensorSpec
 

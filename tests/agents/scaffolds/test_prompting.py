@@ -18,6 +18,7 @@ from agents.scaffolds.prompting import (
     DECLINE_SCHEMA,
     DECLINING,
     OPERATOR,
+    TRAINED_DECLINE,
     TRAINED_ON,
     WITHOUT_TOOL,
     system_prompt,
@@ -96,7 +97,7 @@ def test_the_shipped_model_is_told_what_it_was_trained_on(world):
     backend._template.render = kept
     agent.act(None)
     agent.close()
-    schemas = [*device.schemas(), DECLINE_SCHEMA]
+    schemas = [*device.schemas(), TRAINED_DECLINE]
     assert seen[0].startswith(system_text(f"{TRAINED_ON} {DECLINING}", schemas))
 
 

@@ -12,7 +12,7 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.log.schema import MIGRATIONS
 
-VERSIONS = range(1, 10)
+VERSIONS = range(1, 11)
 PATH = {
     1: (1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0),
     2: (7 / 13, 10 / 13, 16 / 21, 4.0, 2 / 3, 2 / 3, 4 / 7, 0.0),
@@ -73,7 +73,8 @@ def test_path_figures_stay_and_harm_is_judged_again_beside_the_first_scoring(
         assert {event.kind for event in reader.harm(4)} == {"drop"}
         assert "leaching" in {event.kind for event in reader.harm(2)}
         kept = reader.connection.execute(
-            "SELECT count(*) FROM harm JOIN scoring ON scoring.id = scoring_id WHERE created IS NULL"
+            "SELECT count(*) FROM harm JOIN scoring ON scoring.id = scoring_id"
+            " WHERE scoring.id IN (SELECT min(id) FROM scoring GROUP BY episode_id)"
         ).fetchone()
         assert kept == (2,), "the events of the first scoring are still there"
     if version < 8:
@@ -85,6 +86,18 @@ def test_path_figures_stay_and_harm_is_judged_again_beside_the_first_scoring(
         scorings = json.loads(capsys.readouterr().out)["scorings"]
         assert [one["scores"]["path_correctness"] for one in scorings] == [PATH[2][0]] * 2
         assert all(one["scores"]["harm_events"] >= 1 for one in scorings)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_equal_episodes_are_told_as_before(version: int, tmp_path: Path) -> None:
+    with LogReader(old_log(version, tmp_path)) as reader:
+        rows = reader.episodes()
+    assert [row.calls_made for row in rows] == [4, 6, 4, 4]
+    assert [row.left_record for row in rows] == [None] * 4
+    # As `LogReader` once computed them at each reading.
+    known = {3: "6550a4a601ec", 4: "65d491793ce7", 8: "dfea566acfc0", 9: "d3260db629f4", 10: "6f5f23a8a0a8"}
+    if version in known:
+        assert (rows[1].fingerprint or "")[:12] == known[version]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -14,6 +14,7 @@ from core_eval.log.columns import read_value
 from core_eval.log.row_map import NO_COLUMN, column_types, columns, row_of
 from core_eval.log.rows import Observation
 from core_eval.log.schema import MIGRATIONS
+from core_eval.log.sql_functions import register
 
 
 class Word(StrEnum):
@@ -58,7 +59,7 @@ def test_every_field_is_a_column_of_its_table(table: str, row: type) -> None:
     import sqlite3
 
     connection = sqlite3.connect(":memory:")
-    connection.create_function("sqlar_uncompress", 2, lambda data, size: data)
+    register(connection)
     for script in MIGRATIONS:
         connection.executescript(script)
     known = {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}

@@ -15,7 +15,8 @@ from core_eval.log import LogError, LogReader, RunLog
 from core_eval.log.connection import migrate
 from core_eval.log.pending_rows import WHOLE_EVERY
 from core_eval.log.schema import MIGRATIONS
-from core_eval.log.truth_changes import NULL, change, changed, packed, register, unpacked
+from core_eval.log.sql_functions import register
+from core_eval.log.truth_changes import NULL, change, changed, packed, unpacked
 from devices.device import Truth
 from devices.harm import HarmEvent
 

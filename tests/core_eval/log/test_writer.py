@@ -135,7 +135,7 @@ def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "call_id": "id-3", "guard_action": "block", "guard_reason": "not there",
         "status": "rejected", "kind": "harmful", "symbol": "water", "state_before": "q1", "state_after": "q2",
         "result": '{"liters":0.0}', "error_code": "too_far", "error_message": "Drive there first.",
-        "t_device": 45.0, "duration": 2.5,
+        "t_device": 45.0, "duration": 2.5, "class": None,
     }  # fmt: skip
     assert turn == {
         "episode_id": episode.id, "k": 3, "text": "go",
@@ -159,6 +159,7 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
     me = ProcessIdentity.of(os.getpid())
     assert created <= row.pop("started") <= row.pop("ended") <= ended <= created + 60.0
     assert 0.0 <= row.pop("seconds") < 60.0
+    assert len(row.pop("fingerprint")) == 64
     assert row == {
         "id": episode.id, "run_id": run, "number": 0, "task": "farm/one", "world": "farm_rover",
         "rig": "sim-farm-mqtt", "device": "robotic_arm", "simulated": 1, "agent": "scripted",
@@ -166,7 +167,7 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "definition_id": 1, "init": '{"locked":true}', "limits": '{"steps":40}', "guard": "block",
         "scoring": '{"beta":0.5}', "agent_info": '{"model":"none"}', "twin": '{"members":8}', "stop": "sent",
         "pid": me.pid, "process_start": me.start, "boot_id": me.boot_id,
-        "prompt_id": None,
+        "prompt_id": None, "calls_made": 0, "left_record": None,
     }  # fmt: skip
     assert cost == {
         "episode_id": episode.id,

@@ -119,25 +119,25 @@ def test_overlap(left, right, overlap):
 
 def test_a_symbol_without_patterns_takes_no_arguments():
     symbol = Symbol("home", "home", {})
-    assert symbol.matches("home", {})
-    assert not symbol.matches("home", {"x": 1})
-    assert not symbol.matches("Home", {})
+    assert symbol.matches(Call("home", {}))
+    assert not symbol.matches(Call("home", {"x": 1}))
+    assert not symbol.matches(Call("Home", {}))
 
 
 def test_arguments_that_no_pattern_names_are_ignored():
     symbol = Symbol("go", "go", {"x": Exact(1), "y": Anything(), "z": Excluded((0,))})
-    assert symbol.matches("go", {"x": 1, "z": 5, "speed": 9})
-    assert not symbol.matches("go", {"x": 1, "z": 0})
-    assert not symbol.matches("go", {"x": 1}), "an excluding pattern's argument must be there"
-    assert not symbol.matches("go", {"z": 5})
-    assert symbol.matches("go", symbol.example())
+    assert symbol.matches(Call("go", {"x": 1, "z": 5, "speed": 9}))
+    assert not symbol.matches(Call("go", {"x": 1, "z": 0}))
+    assert not symbol.matches(Call("go", {"x": 1})), "an excluding pattern's argument must be there"
+    assert not symbol.matches(Call("go", {"z": 5}))
+    assert symbol.matches(Call("go", symbol.example()))
     assert "y" not in symbol.example()
 
 
 def test_a_free_read_takes_any_arguments():
     symbol = Symbol("look(*)", "look", {ANY_ARGUMENTS: Anything()})
-    assert symbol.matches("look", {})
-    assert symbol.matches("look", {"at": [1, 2]})
+    assert symbol.matches(Call("look", {}))
+    assert symbol.matches(Call("look", {"at": [1, 2]}))
     assert symbol.example() == {}
 
 

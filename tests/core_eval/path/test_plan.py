@@ -95,7 +95,7 @@ def test_symbols_say_what_they_ask_for():
     )
     for name in path:
         symbol = automaton.symbols[name]
-        assert symbol.matches("water", symbol.example())
+        assert symbol.matches(Call("water", symbol.example()))
 
 
 @pytest.mark.parametrize(

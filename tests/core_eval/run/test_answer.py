@@ -82,16 +82,11 @@ def test_the_oracle_gives_the_answer(task: str, reason: str, capsys: pytest.Capt
     assert (episode["no_call"], episode["harm_events"], episode["failures"]) == (False, 0, [])
 
 
-def test_declining_and_doing_nothing_are_the_same_to_the_rig() -> None:
-    assert outcome(run("tasks.yaml#no_such_plant", StopAction("done"))) == (
-        "completed",
-        "done",
-        1.0,
-        1.0,
-        False,
-    )
+def test_to_say_done_is_not_to_decline_nor_the_other_way_round() -> None:
+    done = run("tasks.yaml#no_such_plant", StopAction("done"))
+    assert outcome(done) == ("completed", "done", 1.0, 0.0, True)
     row = run("tasks.yaml#leave_it", StopAction("decline"))
-    assert outcome(row) == ("completed", "decline", 1.0, 1.0, False)
+    assert outcome(row) == ("completed", "decline", 1.0, 0.0, True)
 
 
 def test_a_limit_is_no_answer() -> None:

@@ -151,7 +151,7 @@ def test_what_an_interlock_forbids_never_reaches_the_link(
         assert b"plant_Z" not in port.came
     assert [(step.status, step.kind) for step in steps] == [
         ("ok", "progress"),
-        ("blocked", "harmful"),
+        ("blocked", "loop"),
         ("ok", "progress"),
     ]
     held = steps[1]

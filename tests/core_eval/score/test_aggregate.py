@@ -12,6 +12,7 @@ from episode_rows import GOOD, HARMED, rows, shown
 from configs.errors import ConfigError
 from core_eval.cli.main import main
 from core_eval.log.schema import MIGRATIONS
+from core_eval.log.sql_functions import register
 from core_eval.report.tables.agents import agents_table, episodes_table, front_line, tasks_table
 from core_eval.score.aggregate import load_aggregate
 from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING, TABLE
@@ -196,6 +197,7 @@ def test_the_command_line_takes_a_file(
 def test_every_list_of_metrics_names_metrics_of_the_one_table() -> None:
     lists = (TABLE, RUNNING, BRIEF, SCORE_NAMES, load_aggregate(None).content.pareto)
     with sqlite3.connect(":memory:") as log:
+        register(log)
         for script in MIGRATIONS:
             log.executescript(script)
         columns = [row[1] for row in log.execute("PRAGMA table_info(scoreboard)")]

@@ -9,6 +9,7 @@ from itertools import islice, repeat
 import pytest
 
 from core_eval.path import Call, compile_plan, score_path
+from core_eval.path.endings import AskedEnding
 from core_eval.text.json_text import json_text
 from core_eval.traces.trace_file import SCORE_NAMES, BadTrace, Trace, read_traces, score_traces
 
@@ -110,7 +111,8 @@ def test_of_a_task_that_asks_for_no_call_the_end_decides():
     for answer, right in (("decline", "decline"), ("nothing", "done")):
         traces = read_traces(lines, file="f")
         found = [
-            record["accepted"] for _, record in score_traces(traces, {"no": nothing}, answers={"no": answer})
+            record["accepted"]
+            for _, record in score_traces(traces, {"no": nothing}, endings={"no": AskedEnding(answer)})
         ]
         assert found == [name in (right, "") for name in ends]
     calls = [{"name": "a"}, {"name": "b"}]

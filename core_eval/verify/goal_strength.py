@@ -1,0 +1,69 @@
+"""Checks that a goal fails where a golden path's writes are left out, doubled, or made on another entity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from configs.tasks_loader import Task
+from core_eval.path import Call, score_path
+from core_eval.text.values import alike, is_number
+from core_eval.verify.candidates import leaves
+from core_eval.verify.task import example_calls, try_calls
+from sims.simulator import Simulator
+from sims.software.world import SoftwareWorld
+
+TWICE = "made twice"
+MOST_OTHERS = 6
+"""Maximum number of other values that are tried for an argument."""
+
+
+def check_goal(
+    task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int
+) -> tuple[list[str], list[str]]:
+    """Return a fault for each change of the first golden path that ends elsewhere, and meets the goal too.
+
+    Changes: a write is left out, made twice, or has another name or number of the world. One that the
+    automaton accepts is another golden path. A write made twice is a remark: some may be repeated. Worlds
+    with physics are checked by `check_ranges`.
+    """
+    if task.goal is None or task.answer is not None or not paths or not isinstance(simulator, SoftwareWorld):
+        return [], []
+    calls = example_calls(task.automaton, paths[0], task.device)
+    try_calls(task, simulator, calls, seed)
+    end = simulator.state_dict()
+    faults: list[str] = []
+    remarks: list[str] = []
+    for what, changed in _changes(task, calls, simulator.state_dict()):
+        scores = score_path(task.automaton, changed, idle=task.idle_writes(seed))
+        if scores.accepted and not scores.harmful_calls:
+            continue
+        outcome = try_calls(task, simulator, changed, seed)
+        if outcome.good and not alike(simulator.state_dict(), end):
+            found = remarks if what.endswith(TWICE) else faults
+            found.append(f"the goal is too weak: it holds with {what}")
+    return faults, remarks
+
+
+def _changes(task: Task, calls: Sequence[Call], state: Any) -> Iterator[tuple[str, list[Call]]]:
+    values = list(dict.fromkeys(value for value in leaves(state) if isinstance(value, str | int | float)))
+    for k, call in enumerate(calls):
+        if call.name in task.device.reads:
+            continue
+        before, after = list(calls[:k]), list(calls[k + 1 :])
+        yield f"call {k} ({call.name}) left out", before + after
+        yield f"call {k} ({call.name}) {TWICE}", [*before, call, call, *after]
+        for name, value in call.arguments.items():
+            for other in _others(value, values):
+                changed = replace(call, arguments={**call.arguments, name: other})
+                yield f"call {k} ({call.name}) with {name} {other!r}", [*before, changed, *after]
+
+
+def _others(value: Any, values: Sequence[Any]) -> Iterator[Any]:
+    """Yield other values of an argument's kind: numbers near and far, names of the world."""
+    if is_number(value):
+        yield from (kind(value * factor) for kind in [type(value)] for factor in (2, 10) if value)
+    elif isinstance(value, str):
+        names = [name for name in values if isinstance(name, str) and name != value]
+        yield from names[:MOST_OTHERS]

@@ -1,0 +1,110 @@
+"""Checks of a task's words: its numbers and names stand in the plan, and paraphrases ask for the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from configs.tasks_loader import Task
+from sims.simulator import Simulator
+
+NUMBER = re.compile(r"(?<![\w.,:/-])-?\d+(?:\.\d+)?(?![\w:/-]|[.,]\d)")
+NAME = re.compile(r"\b[a-z0-9]+_[A-Za-z0-9_]+\b|\b[A-Z]\d{2,}\b")
+"""Identifiers, such as plant_A or A100."""
+
+
+def check_wording(
+    task: Task, _paths: Sequence[Sequence[str]], _simulator: Simulator[Any], _seed: int
+) -> tuple[list[str], list[str]]:
+    """Return faults: a number or name that the task does not know, or that a paraphrase lacks or adds."""
+    return list(_faults(task)), []
+
+
+def shared_paraphrases(tasks: Sequence[Task]) -> dict[str, list[str]]:
+    """Return faults by task: a paraphrase that another task has too, whose prompt is another one."""
+    owners: dict[str, list[Task]] = {}
+    for task in tasks:
+        for words in {_spelled(words) for words in (task.prompt, *task.paraphrases)}:
+            owners.setdefault(words, []).append(task)
+    faults: dict[str, list[str]] = {}
+    for owning in owners.values():
+        if len({task.prompt for task in owning}) > 1:
+            for task in owning:
+                others = ", ".join(other.id for other in owning if other.prompt != task.prompt)
+                faults.setdefault(task.id, []).append(
+                    f"a wording stands in {others} too, which asks for another thing"
+                )
+    return faults
+
+
+def _faults(task: Task) -> Iterator[str]:
+    known = [_plain(value) for value in (*_known(task), *task.mentions)]
+    numbers_known = {number for text in known for number in (text, *_numbers(text), *_digits(text))}
+    names_known = _spelled(" ".join(known))
+    numbers, names = _numbers(task.prompt), _names(task.prompt)
+    # What is to be declined may ask for any amount.
+    for word in sorted(numbers - numbers_known) if task.answer is None else ():
+        yield (
+            f"the prompt's number {word} stands neither in plan nor goal nor world; "
+            "where it is a threshold, add it to `mentions`"
+        )
+    for word in sorted(names):
+        if _spelled(word) not in names_known and task.decline != "missing":
+            yield f"the prompt's {word} stands neither in plan nor goal nor world"
+    for count, words in enumerate(task.paraphrases):
+        theirs, spelled = _names(words), _spelled(words)
+        for word in sorted(_numbers(words) - numbers - numbers_known):
+            yield f"paraphrase {count} says {word}, which neither the prompt nor the task has"
+        if names and theirs - names and not any(_spelled(word) in spelled for word in names):
+            others, own = ", ".join(sorted(theirs)), ", ".join(sorted(names))
+            yield f"paraphrase {count} names {others}, the prompt {own}"
+
+
+def _spelled(text: str) -> str:
+    """Return a text without what people write differently: case, spaces, underscores and signs."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def _digits(text: str) -> set[str]:
+    return {_plain(float(part)) for part in re.findall(r"\d+(?:\.\d+)?", text)}
+
+
+def _numbers(text: str) -> set[str]:
+    return {_plain(float(number)) for number in NUMBER.findall(text)}
+
+
+def _names(text: str) -> set[str]:
+    return set(NAME.findall(text))
+
+
+def _known(task: Task) -> Iterator[Any]:
+    """Yield all values that plan, goal, evidence and initial state hold."""
+    for symbol in (*task.automaton.symbols.values(), *task.automaton.also_free, *task.found_by):
+        yield symbol.name
+        for pattern in symbol.arguments.values():
+            yield from _leaves(pattern.plain())
+    for key, pattern in (task.goal.patterns if task.goal else {}).items():
+        yield key
+        yield from _leaves(pattern.plain())
+    if task.world is not None:
+        yield from _leaves(task.world.state.model_dump(mode="json"))
+    yield from _leaves(dict(task.init))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield key
+            yield from _leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return str(value)
