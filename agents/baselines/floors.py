@@ -14,7 +14,7 @@ from core_eval.path.endings import REASONS, reason_of
 IDLE = ("mute", "done", *(f"decliner:{reason}" for reason in REASONS))
 """Agents that make no call."""
 FLOORS = (*IDLE, "repeat", "random", "oracle", "mutated:0.3")
-"""What stands beside a table of models: agents that do nothing, chance, a path with mistakes, and the best."""
+"""What stands beside a table of models: doing nothing, chance, a path with mistakes, and the best."""
 
 
 class MuteAgent(FixedActions):

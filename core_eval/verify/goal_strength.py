@@ -30,7 +30,7 @@ def check_goal(
     """
     if task.goal is None or task.answer is not None or not paths or not isinstance(simulator, SoftwareWorld):
         return [], []
-    calls = example_calls(task.automaton, paths[0])
+    calls = example_calls(task.automaton, paths[0], task.device)
     try_calls(task, simulator, calls, seed)
     end = simulator.state_dict()
     faults: list[str] = []

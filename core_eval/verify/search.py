@@ -56,19 +56,24 @@ def check_complete(
 ) -> tuple[list[str], list[str]]:
     """Return a fault for each harmless way that the automaton does not accept, and what the search proves.
 
-    Ways that the task file leaves out for a reason are none. Of worlds with physics nothing is searched.
+    Of a task without a goal such a way is a remark. Ways that the task file leaves out for a reason are
+    none. Of worlds with physics nothing is searched.
     """
     if task.answer is not None or not isinstance(simulator, SoftwareWorld):
         return [], []
     excused = [way.calls for way in task.left_out]
     found = search(task, paths, simulator, seed)
-    faults = [
-        f"too narrow: {' '.join(map(_written, way))} ends as a golden path does, and does no harm: allow it, "
-        "or say why in `left_out`"
+    narrow = [
+        f"too narrow: {' '.join(map(_written, way))} ends as a golden path does, and does no harm"
         for way in found.left_out
         if [call.name for call in way] not in excused
     ]
-    return faults, [] if faults else [f"every harmless way is accepted: {found.line}"]
+    if not narrow:
+        return [], [f"every harmless way is accepted: {found.line}"]
+    if task.goal is None:
+        # An automaton in CORE's JSON was given as it is, and its file has no room for reasons.
+        return [], narrow
+    return [f"{way}: allow it, or say why in `left_out`" for way in narrow], []
 
 
 def _written(call: Call) -> str:
@@ -146,7 +151,7 @@ def _after(task: Task, state: str | None, call: Call) -> Iterator[str | None]:
 def _end(task: Task, path: Sequence[str], simulator: Simulator[Any], seed: int) -> str | None:
     """Return the end state of a golden path; None if the world refuses it."""
     simulator.init(task.init, seed)
-    for call in example_calls(task.automaton, path):
+    for call in example_calls(task.automaton, path, task.device):
         if simulator.execute(call.name, call.arguments, Event()).status is not CallStatus.OK:
             return None
     return _text(simulator)
