@@ -10,12 +10,13 @@ ROW = 3
 """Telling words in a row that are no coincidence."""
 TOKEN = re.compile(r"\d{1,3}(?:[,.' ]\d{3})+(?!\d)|\w+")
 LINE = re.compile(r"[\n;!?]|\.(?=\s|$)")
-COMMON = """
+WORDS = """
     a about after all also an and any are as at be been before but by can could did do does eur euro
     euros for from get gets had has have he her him his i if in into is it its me my new no not now
     of on or our out over per percent please she so than that the their them then there these they
     this to up us usd was we were what when which who will with would you your s t
 """
+COMMON = frozenset(WORDS.split())
 """Words, and units, that tell nothing."""
 
 
@@ -46,7 +47,7 @@ def marks(text: str, secret: str) -> Iterator[object]:
 def tokens(text: str) -> Sequence[str]:
     """The telling words of a text, in order, in lower case."""
     found = (re.sub(r"(?<=\d)[,.' ](?=\d)", "", word) for word in TOKEN.findall(text.lower()))
-    return [word for word in found if word not in COMMON.split()]
+    return [word for word in found if word not in COMMON]
 
 
 def is_figure(word: str) -> bool:

@@ -306,9 +306,7 @@ class SoftwareWorld(Simulator[State]):
                     continue
                 one = left[values.index(new)]
                 del left[values.index(new) :]
-                if new is not None and not (
-                    one.value is True and lasting.is_renamed(one.item, name, self.state)
-                ):
+                if new is not None and not lasting.is_renamed(one.item, name, self.state):
                     key, exposure = (lasting.rule.kind, name), one.severity * (deed.t - one.t)
                     self.ledger.over(*key)
                     self.ledger.note(*key, one.call, one.t, deed.t, one.severity, exposure)
