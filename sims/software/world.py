@@ -211,7 +211,8 @@ class SoftwareWorld(Simulator[State]):
         if deed.void:
             return ToolResult()
         self.state = after
-        self._held = [held for held in self._held if held.keep_in(after)]
+        if touched:
+            self._held = [held for held in self._held if held.keep_in(after)]
         if mark.flow is not None and self._move(mark, deed):
             touched = True
         if undone is not None:
