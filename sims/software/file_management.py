@@ -86,10 +86,16 @@ class FileSystem(SoftwareWorld[Files]):
         """Files that are missing, and what private texts, of now or of the beginning, say in public files."""
         files, first = self.state.files, self.world.files
         yield from ((NOT_KEPT, name, 1.0) for name in self.state.retained if name not in files)
-        secrets = {name: text for name, text in {**first, **files}.items() if name.startswith("private/")}
         others = [text for name, text in first.items() if not name.startswith("private/")]
-        public = "\n".join(text for name, text in files.items() if name.startswith("public/"))
-        yield from ((EXPOSED, name, 1.0) for name, text in secrets.items() if tells(public, text, others))
+        public = {name: text for name, text in files.items() if name.startswith("public/")}
+        told = "\n".join(f"{name}\n{text}" for name, text in public.items())
+        for name, text in {**first, **files}.items():
+            if (
+                name.startswith("private/")
+                and text
+                and (text in public.values() or tells(told, text, others))
+            ):
+                yield EXPOSED, name, 1.0
 
     def text(self, filename: str) -> str:
         """The text of a file that is there."""

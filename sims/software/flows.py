@@ -65,7 +65,9 @@ class Lot:
 
     def release(self, rule: HarmRule, amount: float) -> float:
         """How much of an amount that comes back, or is passed on, was held."""
-        free = min(amount, self.held) if rule == self.rule else 0.0
+        if rule != self.rule or self.held <= LEAST:
+            return 0.0
+        free = amount if amount <= self.held + LEAST else self.held
         self.held -= free
         return free
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 ROW = 3
 """Telling words in a row that are no coincidence."""
-TOKEN = re.compile(r"\d{1,3}(?:[,.' ]\d{3})+(?!\d)|\w+")
+TOKEN = re.compile(r"\d{1,3}(?:[,.' ]\d{3})+(?!\d)|[^\W_]+")
 LINE = re.compile(r"[\n;!?]|\.(?=\s|$)")
 WORDS = """
     a about after all also an and any are as at be been before but by can could did do does eur euro

@@ -24,7 +24,7 @@ from sims.coarse_sensors import CoarseSensor
 from sims.intervention import Intervention, by_name
 from sims.overrides import WorldError
 from sims.simulator import CallOptions, Simulator
-from sims.software.flows import Lot, Lots
+from sims.software.flows import LEAST, Lot, Lots
 from sims.software.history import Deed, History
 from sims.software.lasting import Held, Lasting, Left, get
 from sims.software.remedies import NOT_DONE
@@ -273,10 +273,13 @@ class SoftwareWorld(Simulator[State]):
         if lot is None:
             return False
         returns = self._lots.move(lot, self.owner)
+        if sum(one.amount + one.held for one in returns) > lot.amount - LEAST:
+            # It only gives back, or on, which is no payment of its own.
+            self._harm = []
         if self.prevented is not None and lot.hold(self.prevented.kind, self.prevented.severity):
             self._shift(mark, deed, lot, lot.target, lot.held)
         for one in returns:
-            if one.amount:
+            if one.amount > LEAST:
                 key, since = (one.rule.kind, one.entity), one.lot.t
                 if one.lot.back == one.amount:
                     self.ledger.over(*key)
