@@ -216,7 +216,7 @@ class SoftwareWorld(Simulator[State]):
         if mark.flow is not None and self._move(mark, deed):
             touched = True
         if undone is not None:
-            self._taken_back(undone, deed.t)
+            self._taken_back(undone)
         for rule, entity, severity in self._harm:
             self.ledger.note(rule.kind, entity, call.index, deed.t, deed.t, severity, 0.0)
             self.ledger.over(rule.kind, entity)
@@ -311,21 +311,22 @@ class SoftwareWorld(Simulator[State]):
                 one = left[values.index(new)]
                 del left[values.index(new) :]
                 if new is not None and not lasting.is_renamed(one.item, name, self.state):
-                    key, exposure = (lasting.rule.kind, name), one.severity * (deed.t - one.t)
-                    self.ledger.over(*key)
-                    self.ledger.note(*key, one.call, one.t, deed.t, one.severity, exposure)
-                    self.ledger.over(*key)
+                    self._was_harm(lasting.rule, name, one.call, one.t, one.severity)
 
-    def _taken_back(self, deed: Deed, now: float) -> None:
-        """A deed was harm from its end until now."""
+    def _taken_back(self, deed: Deed) -> None:
+        """A deed was harm from its end until now, if a rule says so."""
         mark = self.marks[deed.tool]
         if mark.taken_back is not None:
             entity = str(deed.parts.get(mark.entity, deed.tool))
             severity = float(deed.parts[mark.amount]) if mark.amount else 1.0
-            exposure = severity * (now - deed.t)
-            key = mark.taken_back.kind, entity
-            self.ledger.note(*key, deed.call, deed.t, now, severity, exposure)
-            self.ledger.over(*key)
+            self._was_harm(mark.taken_back, entity, deed.call, deed.t, severity)
+
+    def _was_harm(self, rule: HarmRule, entity: str, call: int, since: float, severity: float) -> None:
+        """What a call did was harm from its end until now."""
+        now = self.clock.now
+        self.ledger.over(rule.kind, entity)
+        self.ledger.note(rule.kind, entity, call, since, now, severity, severity * (now - since))
+        self.ledger.over(rule.kind, entity)
 
     def _look_at_state(self, call: int) -> None:
         """What the state breaks since this call, it answers for; what it broke before stays its causer's."""
