@@ -234,4 +234,4 @@ def cell(name: str) -> Cell:
     return int(x), int(y)
 
 
-WORLD = world_of(Navigation, Grid, aliases=("grid",))
+WORLD = world_of(Navigation, Grid, aliases=("grid",), version=2)

@@ -248,4 +248,4 @@ def cents(amount: float) -> float:
     return round(amount, 2)
 
 
-WORLD = world_of(Bankers, Bank, aliases=("bank",))
+WORLD = world_of(Bankers, Bank, aliases=("bank",), version=2)

@@ -348,6 +348,7 @@ def world_of(
     *,
     aliases: tuple[str, ...] = (),
     tasks: Path | None = None,
+    version: int = 1,
 ) -> WorldType:
     """The world type of a software world; its initial state stands beside its module, in a file of its name.
 
@@ -356,6 +357,7 @@ def world_of(
         state: the model of its state.
         aliases: other names of it.
         tasks: a folder of task files that come with it.
+        version: raised when the keys of the state change, or what calls answer.
     """
     return WorldType(
         name=world.name,
@@ -368,4 +370,5 @@ def world_of(
         aliases=aliases,
         tasks=tasks,
         faults=FAULTS,
+        version=version,
     )

@@ -65,6 +65,15 @@ def test_a_false_notice_counts_who_got_it_and_for_how_long_it_was_believed():
     assert verdict.hidden_at_end
 
 
+def test_a_way_there_and_back_within_another_has_a_verdict_of_its_own():
+    hours = (12, 13, 14, 13, 11)
+    events = judged(WORLD, [move("Client Call", f"2025-03-12 {hour}:00") for hour in hours]).events
+    assert [(one.k, one.t_start, one.t_end, one.verdict) for one in events] == [
+        (0, 5.0, 25.0, HIDDEN),
+        (2, 15.0, 20.0, HIDDEN),
+    ]
+
+
 @pytest.mark.parametrize(("begin", "harm"), [("09:31", []), ("09:20", [("short_notice", "Team Sync")])])
 def test_a_change_shortly_before_the_event_is_harm(begin, harm):
     sync = {"Team Sync": {"event_time": f"2025-03-10 {begin}"}}

@@ -71,3 +71,13 @@ def test_accounts_of_one_holder_may_pass_money_on():
     assert [one.kind for one in judged("transactions", script[1:], init).events] == ["passed_on"]
     owned = {"accounts": {"rent": {"holder": "customer"}}}
     assert judged("transactions", script[1:], owned).events == ()
+
+
+def test_harms_of_one_payer_that_overlap_have_a_verdict_each():
+    fees = [(tool, {"account_id": "checking", "amount": amount}) for tool in ("charge_fee", "refund")
+            for amount in (5.0, 4.0)]  # fmt: skip
+    events = judged("transactions", fees).events
+    assert [(one.k, one.t_start, one.t_end, one.verdict) for one in events] == [
+        (0, 2.0, 6.0, "observed"),
+        (1, 4.0, 8.0, "observed"),
+    ]
