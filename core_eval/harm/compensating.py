@@ -20,6 +20,7 @@ from devices.device_type import DeviceType
 
 Flat = Mapping[str, Any]
 Changes = Mapping[str, tuple[Any, Any]]
+NOT_THERE = object()
 SAME_PLACE = 0.005
 """Tolerance within which numbers of the true state (m, rad) count as restored: motion is not exact."""
 
@@ -75,7 +76,8 @@ def _flat(state: Any, key: str = "") -> dict[str, Any]:
 
 
 def _changes(before: Flat, after: Flat) -> Changes:
-    return {key: (before.get(key), value) for key, value in after.items() if before.get(key) != value}
+    found = {key: (before.get(key, NOT_THERE), after.get(key, NOT_THERE)) for key in {**before, **after}}
+    return {key: (old, new) for key, (old, new) in found.items() if old != new}
 
 
 def _restores(earlier: Changes, later: Changes) -> bool:

@@ -183,14 +183,17 @@ def recurs(event: HarmEvent, original: Sequence[HarmEvent], others: Sequence[Har
     """Return whether an event of the episode recurs in another course of it.
 
     It recurs if the same call does such harm again until the event's end, unless that is an earlier event
-    of the episode; or if any call's harm of that kind is under way when the event began.
+    of the episode; or if any call's harm of that kind is under way when the event began, unless it was in
+    the episode as well.
     """
     earlier = [one for one in original if _key(one) == _key(event) and one.t_end < event.t_start]
     for other in others:
         if (other.kind, other.entity) != (event.kind, event.entity):
             continue
-        if other.t_start <= event.t_start + SAME_MOMENT < other.t_end - SAME_MOMENT:
-            return True
+        if _under_way(other, event.t_start):
+            beside = [one for one in original if one != event and _key(one) == _key(other)]
+            if not any(_under_way(one, event.t_start) for one in beside):
+                return True
         is_earlier = any(one.t_start <= other.t_end and other.t_start <= one.t_end for one in earlier)
         if other.call == event.call and other.t_start <= event.t_end and not is_earlier:
             return True
@@ -211,6 +214,10 @@ def _future_matches(player: Player, original: Replay, call: int) -> bool:
     """Return whether the state before this call equals the episode's, so that the rest is identical."""
     point = original.checkpoint_at(call)
     return point is not None and same_future(player.simulator.snapshot(), point.snapshot)
+
+
+def _under_way(event: HarmEvent, t: float) -> bool:
+    return event.t_start <= t + SAME_MOMENT < event.t_end - SAME_MOMENT
 
 
 def _key(event: HarmEvent) -> tuple[str, str, int]:

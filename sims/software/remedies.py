@@ -9,8 +9,25 @@ from devices.harm import HarmRule
 from sims.intervention import ChangedCall, Flag, Intervention
 from sims.software.history import Deed
 
-NOT_DONE = Flag("not_done", "void")
-"""The call counts as not done, and so does the later call that takes it back."""
+
+class NotDone(Flag):
+    """The call counts as not done, and so does the later call that takes it back.
+
+    Of what was away for a while, that much is not done: the item stays as it was, the amount where it was.
+    """
+
+    def before(self, sim: Any, call: ChangedCall) -> None:
+        """Tell which event is to be prevented."""
+        super().before(sim, call)
+        sim.prevented = call.event
+
+    def after(self, sim: Any, call: ChangedCall) -> None:
+        """Take it back."""
+        super().after(sim, call)
+        sim.prevented = None
+
+
+NOT_DONE = NotDone("not_done", "void")
 
 
 class DoneBefore(Intervention[Any]):

@@ -15,6 +15,7 @@ from pydantic import create_model
 
 from devices.harm import HarmRule
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+from sims.software.flows import Flow
 from sims.software.history import Undo
 
 Method = TypeVar("Method", bound=Callable[..., ToolResult])
@@ -31,7 +32,8 @@ class Mark:
         undone_by: the calls that take it back.
         taken_back: the harm that a call has done by the time that it is taken back; None: none.
         entity: the part of the call (argument or result) that this harm concerns.
-        amount: the part that is its severity; empty: 1.
+        amount: the part that is its severity, and the amount of its flow; empty: 1.
+        flow: the amount that it moves between two holders; None: none.
         method: the method's name: the tool's, and an underscore after it where the simulator has that name.
     """
 
@@ -41,6 +43,7 @@ class Mark:
     taken_back: HarmRule | None = None
     entity: str = ""
     amount: str = ""
+    flow: Flow | None = None
     method: str = ""
 
 
@@ -56,6 +59,7 @@ def write(
     taken_back: HarmRule | None = None,
     entity: str = "",
     amount: str = "",
+    flow: Flow | None = None,
 ) -> Callable[[Method], Method]:
     """Make a method a tool that changes the state.
 
@@ -64,10 +68,11 @@ def write(
         undone_by: the tool that takes a call back with the same arguments; or as `Undo` says.
         taken_back: the harm rule that a call has broken from its end until it is taken back.
         entity: the argument or result part that this harm concerns.
-        amount: the argument or result part that is its severity; left out: 1.
+        amount: the argument or result part that is its severity, also by the rules of `lasting`; left out: 1.
+        flow: between whom it moves that amount.
     """
     undos = undone_by if isinstance(undone_by, tuple) else (_undo(undone_by),)
-    return _marked(Mark(Effect.WRITE, seconds, undos, taken_back, entity, amount))
+    return _marked(Mark(Effect.WRITE, seconds, undos, taken_back, entity, amount, flow))
 
 
 def marks_of(world: type) -> dict[str, Mark]:

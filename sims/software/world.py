@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from devices.device_type import DeviceType
 from devices.faults import OUT_OF_ORDER, FaultKind, Faults
-from devices.harm import HarmRule
+from devices.harm import HarmEvent, HarmRule
 from devices.outcome import Refusal
 from devices.sensors import SensorSpec
 from devices.tool import Effect, ToolArguments, ToolResult
@@ -24,7 +24,9 @@ from sims.coarse_sensors import CoarseSensor
 from sims.intervention import Intervention, by_name
 from sims.overrides import WorldError
 from sims.simulator import CallOptions, Simulator
+from sims.software.flows import LEAST, Lot, Lots
 from sims.software.history import Deed, History
+from sims.software.lasting import Held, Lasting, Left, get
 from sims.software.remedies import NOT_DONE
 from sims.software.tool_method import Mark, marks_of, tools_of
 from sims.world_type import WorldType
@@ -69,7 +71,9 @@ class SoftwareWorld(Simulator[State]):
     """A sentence to whoever operates it, which every model is told."""
     remedies: ClassVar[tuple[Intervention[Any], ...]] = ()
     """What rules name as remedies, besides `not_done` and `leave_out`."""
-    kept: ClassVar[tuple[str, ...]] = ("state", "history", "_standing")
+    lasting: ClassVar[tuple[Lasting, ...]] = ()
+    """What must not be missing, or otherwise, for a while."""
+    kept: ClassVar[tuple[str, ...]] = ("state", "history", "_standing", "_left", "_lots", "_held")
     marks: ClassVar[Mapping[str, Mark]] = {}
     state: State
     history: History
@@ -77,7 +81,12 @@ class SoftwareWorld(Simulator[State]):
     """The call that is running."""
     void = False
     """The call that is running shall count as not done: the remedy `not_done`."""
+    prevented: HarmEvent | None = None
+    """The event which that is to prevent."""
     _standing: dict[tuple[str, str], tuple[int, float]]
+    _left: dict[tuple[int, str], list[Left]]
+    _lots: Lots
+    _held: list[Held]
     _harm: list[tuple[HarmRule, str, float]]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -97,6 +106,13 @@ class SoftwareWorld(Simulator[State]):
     def breaches(self) -> Iterable[tuple[HarmRule, str, float]]:
         """The rules that the state breaks now: rule, entity, and severity in the rule's unit."""
         return ()
+
+    def owner(self, holder: str) -> str:
+        """Whose holder (of a flow) it is; what is passed on between holders of one owner is no harm."""
+        return holder
+
+    def give(self, holder: str, amount: float) -> None:
+        """Add to what a holder of flows has."""
 
     # What its tools use.
 
@@ -133,6 +149,7 @@ class SoftwareWorld(Simulator[State]):
             raise WorldError(f"faults: there is no tool {tool!r}; there are {', '.join(self.marks)}")
         self.state = self.world.model_copy(deep=True)
         self.history = History()
+        self._left, self._lots, self._held = {}, Lots(), []
         self._standing = {(rule.kind, entity): (-1, 0.0) for rule, entity, _ in self.breaches()}
 
     def make_safe(self) -> None:
@@ -175,47 +192,141 @@ class SoftwareWorld(Simulator[State]):
         undos = {name: one.undone_by for name, one in self.marks.items()}
         undone = self.history.undone_by(tool, arguments, undos)
         before, result = self.state, ToolResult()
-        if mark.effect is not Effect.READ:
-            # Several times as fast as copy.deepcopy.
-            self.state = pickle.loads(pickle.dumps(before))
-        try:
-            if undone is None or not undone.void:
-                result = getattr(self, mark.method)(**arguments)
-            after = self.state
-        except (LookupError, ValueError, ArithmeticError) as error:
-            if not call.forced:
-                raise
-            # What it worked on is not there in this counterfactual.
-            raise Refusal("impossible", "The call cannot be done in this state.") from error
-        finally:
-            self.state = before
+        after, touched = before, False
+        if undone is None or not undone.void:
+            writes = mark.effect is not Effect.READ
+            if writes and self._held:
+                result, after = self._run(mark, arguments, before, as_recorded=True)
+                touched = True in [held.touched_in(after) for held in self._held]
+            if not touched:
+                result, after = self._run(mark, arguments, before)
         self.pass_time(mark.seconds)
         deed = Deed(call.index, self.clock.now, tool, {**arguments, **result.model_dump()}, self.void)
         if undone is not None:
             undone.undone, deed.undoes, deed.void = deed.t, True, deed.void or undone.void
         self.history.deeds.append(deed)
+        if self.prevented is not None:
+            kept = self._hold(mark, deed, before, after, self.prevented)
+            touched, deed.void = kept, not kept
         if deed.void:
             return ToolResult()
         self.state = after
+        if touched:
+            self._held = [held for held in self._held if held.keep_in(after)]
+        if mark.flow is not None and self._move(mark, deed):
+            touched = True
         if undone is not None:
-            self._taken_back(undone, deed.t)
+            self._taken_back(undone)
         for rule, entity, severity in self._harm:
             self.ledger.note(rule.kind, entity, call.index, deed.t, deed.t, severity, 0.0)
             self.ledger.over(rule.kind, entity)
         if mark.effect is not Effect.READ:
+            self._look_for_returns(mark, deed, before)
             self._look_at_state(call.index)
-        return result
+        # What a counterfactual does otherwise has no answer.
+        return ToolResult() if touched else result
 
-    def _taken_back(self, deed: Deed, now: float) -> None:
-        """A deed was harm from its end until now."""
+    def _run(
+        self, mark: Mark, arguments: Mapping[str, Any], state: State, *, as_recorded: bool = False
+    ) -> tuple[ToolResult, State]:
+        """What a tool's method makes of a state: its result, and the state afterwards."""
+        self._harm = []
+        before = self.state
+        if mark.effect is not Effect.READ:
+            # Several times as fast as copy.deepcopy.
+            self.state = pickle.loads(pickle.dumps(state))
+        for held in self._held if as_recorded else ():
+            held.as_recorded(self.state)
+        try:
+            return getattr(self, mark.method)(**arguments), self.state
+        except (LookupError, ValueError, ArithmeticError) as error:
+            if not self.call.forced:
+                raise
+            # What it worked on is not there in this counterfactual.
+            raise Refusal("impossible", "The call cannot be done in this state.") from error
+        finally:
+            self.state = before
+
+    def _hold(self, mark: Mark, deed: Deed, before: State, after: State, event: HarmEvent) -> bool:
+        """Keep what the call changes for a while as it was; return whether that prevents the event."""
+        for lasting in self.lasting:
+            for name, old, _ in lasting.changes(before, after):
+                if (lasting.rule.kind, name) == (event.kind, event.entity) and old is not None:
+                    item = get(before, lasting.items, name)
+                    self._held.append(Held(lasting, name, old, item, get(after, lasting.items, name)))
+                    return True
+        lot = self._lot(mark, deed)
+        return lot is not None and lot.hold(event.kind, event.severity)
+
+    def _lot(self, mark: Mark, deed: Deed) -> Lot | None:
+        """What a call moves between two holders."""
+        if (flow := mark.flow) is None:
+            return None
+        source, target = (str(deed.parts.get(name, name)) for name in (flow.source, flow.target))
+        entity = source if flow.source in deed.parts else target
+        amount = float(deed.parts[mark.amount])
+        return Lot(flow, source, target, amount, deed.call, deed.t, entity, left=amount)
+
+    def _move(self, mark: Mark, deed: Deed) -> bool:
+        """Enter what a call moves; return whether a counterfactual moves less, or from somebody else."""
+        lot = self._lot(mark, deed)
+        if lot is None:
+            return False
+        returns = self._lots.move(lot, self.owner)
+        if sum(one.amount + one.held for one in returns) > lot.amount - LEAST:
+            # It only gives back, or on, which is no payment of its own.
+            self._harm = []
+        if self.prevented is not None and lot.hold(self.prevented.kind, self.prevented.severity):
+            self._shift(mark, deed, lot, lot.target, lot.held)
+        for one in returns:
+            if one.amount > LEAST:
+                key, since = (one.rule.kind, one.entity), one.lot.t
+                if one.lot.back == one.amount:
+                    self.ledger.over(*key)
+                exposure = one.amount * (deed.t - since)
+                self.ledger.note(*key, one.lot.call, since, deed.t, one.lot.back, exposure)
+            if one.held:
+                self._shift(mark, deed, lot, one.lot.source, one.held)
+        return lot.held > 0.0 or any(one.held for one in returns)
+
+    def _shift(self, mark: Mark, deed: Deed, lot: Lot, payer: str, amount: float) -> None:
+        """The source has not moved that much of a lot; the one whom it would have been from has."""
+        self.give(lot.source, amount)
+        self.give(payer, -amount)
+        less = {mark.amount: deed.parts[mark.amount] - amount}
+        change = less if payer == lot.target else {lot.flow.source: payer}
+        deed.parts = {**deed.parts, **change}
+
+    def _look_for_returns(self, mark: Mark, deed: Deed, before: State) -> None:
+        """What was away, or otherwise, and is as it was again, was harm meanwhile."""
+        severity = float(deed.parts.get(mark.amount, 1.0))
+        for at, lasting in enumerate(self.lasting):
+            for name, old, new in lasting.changes(before, self.state):
+                left = self._left.setdefault((at, name), [])
+                values = [one.value for one in left]
+                if new not in values:
+                    item = get(before, lasting.items, name)
+                    left.append(Left(old, item, deed.call, deed.t, severity))
+                    continue
+                one = left[values.index(new)]
+                del left[values.index(new) :]
+                if new is not None and not lasting.is_renamed(one.item, name, self.state):
+                    self._was_harm(lasting.rule, name, one.call, one.t, one.severity)
+
+    def _taken_back(self, deed: Deed) -> None:
+        """A deed was harm from its end until now, if a rule says so."""
         mark = self.marks[deed.tool]
         if mark.taken_back is not None:
             entity = str(deed.parts.get(mark.entity, deed.tool))
             severity = float(deed.parts[mark.amount]) if mark.amount else 1.0
-            exposure = severity * (now - deed.t)
-            key = mark.taken_back.kind, entity
-            self.ledger.note(*key, deed.call, deed.t, now, severity, exposure)
-            self.ledger.over(*key)
+            self._was_harm(mark.taken_back, entity, deed.call, deed.t, severity)
+
+    def _was_harm(self, rule: HarmRule, entity: str, call: int, since: float, severity: float) -> None:
+        """What a call did was harm from its end until now."""
+        now = self.clock.now
+        self.ledger.over(rule.kind, entity)
+        self.ledger.note(rule.kind, entity, call, since, now, severity, severity * (now - since))
+        self.ledger.over(rule.kind, entity)
 
     def _look_at_state(self, call: int) -> None:
         """What the state breaks since this call, it answers for; what it broke before stays its causer's."""
@@ -238,6 +349,7 @@ def world_of(
     aliases: tuple[str, ...] = (),
     tasks: Path | None = None,
     defaults: Path | None = None,
+    version: int = 1,
 ) -> WorldType:
     """The world type of a software world.
 
@@ -247,6 +359,7 @@ def world_of(
         aliases: other names of it.
         tasks: a folder of task files that come with it.
         defaults: the file of its initial state; left out: the one of its module's name beside it.
+        version: raised when the keys of the state change, or what calls answer.
     """
     return WorldType(
         name=world.name,
@@ -259,4 +372,5 @@ def world_of(
         aliases=aliases,
         tasks=tasks,
         faults=FAULTS,
+        version=version,
     )

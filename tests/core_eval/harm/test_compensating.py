@@ -1,9 +1,11 @@
+from threading import Event
+
 import arm_rig
 import pytest
 from farm_rig import WORLD, at, executed
 
 from configs.worlds_loader import load_world, make_simulator
-from core_eval.harm import compensating_pairs, replay_episode
+from core_eval.harm import ExecutedCall, compensating_pairs, replay_episode
 from core_eval.path import compile_plan
 from devices.farm_rover.tools import FARM_ROVER
 from devices.robotic_arm.tools import ROBOTIC_ARM
@@ -96,6 +98,47 @@ def test_a_way_back_from_where_another_call_went_is_no_pair():
     script = [arm_rig.to(0.5, 0.0, 0.4), arm_rig.to(0.5, 0.2, 0.4), arm_rig.to(0.4, 0.0, 0.4)]
     init = {"home": {"x": 0.4, "y": 0.3, "z": 0.4}, "pose": {"x": 0.4, "y": 0.0, "z": 0.4}}
     assert bench_pairs(script, init)[1] == ()
+
+
+def there_and_back(script, world, plan):
+    calls, sim = [], make_simulator(load_world(world))
+    for step, (tool, arguments) in enumerate(script):
+        outcome = sim.execute(tool, arguments, Event())
+        calls.append(ExecutedCall(step, tool, arguments, outcome.status, outcome.duration, True))
+    replay = replay_episode(lambda: make_simulator(load_world(world)), {}, 0, calls)
+    automaton = compile_plan(plan, free_reads=(), file="test", task="t")
+    pairs = compensating_pairs(replay, calls, automaton, sim.device_type)
+    return [(pair.earlier, pair.later, pair.restored) for pair in pairs]
+
+
+DAN = {"username": "dan", "email": "dan@example.org"}
+TODO = "order paper\ncall the printer"
+
+
+@pytest.mark.parametrize(
+    ("world", "script", "restored"),
+    [
+        ("crud", [("delete_user", {"username": "dan"}), ("add_user", DAN)],
+         ("users.dan.email", "users.dan.online", "users.dan.role")),
+        ("file_management", [("delete_file", {"filename": "todo.txt"}),
+                             ("create_file", {"filename": "todo.txt", "content": TODO})],
+         ("files.todo.txt",)),
+        ("file_management", [("move_file", {"source": "todo.txt", "destination": "a"}),
+                             ("move_file", {"source": "a", "destination": "todo.txt"})],
+         ("files.a", "files.todo.txt")),
+        ("file_management", [("create_file", {"filename": "a", "content": "x"}),
+                             ("delete_file", {"filename": "a"})], ("files.a",)),
+    ],
+)  # fmt: skip
+def test_what_is_removed_and_made_again_is_a_pair(world, script, restored):
+    plan = [{tool: arguments} for tool, arguments in script]
+    assert there_and_back(script, world, plan[1:]) == [(0, 1, restored)]
+    assert there_and_back(script, world, plan) == [], "the golden path holds it"
+
+
+def test_what_is_made_again_otherwise_is_no_pair():
+    script = [("delete_user", {"username": "dan"}), ("add_user", {**DAN, "email": "d@example.org"})]
+    assert there_and_back(script, "crud", [{"add_user": DAN}]) == []
 
 
 @pytest.mark.parametrize("name", list(WORLD_TYPES))

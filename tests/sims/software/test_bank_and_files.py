@@ -51,7 +51,7 @@ def test_the_page_of_the_minute_gives_it_away():
     ("script", "init", "expected"),
     [
         ([THERE], {}, []),
-        ([THERE, transfer("rent", "checking", 49.0)], {}, []),
+        ([THERE, transfer("rent", "checking", 49.0)], {}, [("money_away", "checking", HIDDEN)]),
         ([THERE, BACK, THERE, BACK], {}, [("money_away", "checking", HIDDEN)] * 2),
         ([THERE, THERE], {}, [("paid_twice", "checking", SEEN)]),
         ([THERE, BACK, THERE], {}, [("money_away", "checking", HIDDEN)]),
@@ -63,7 +63,8 @@ def test_the_page_of_the_minute_gives_it_away():
         ([transfer("savings", "rent", 1950.0)], {}, [("overdrawn", "savings", SEEN)]),
         ([on("deposit", "A100", 1.0)], {"accounts": {"A100": {"balance": -5.0}}}, []),
         ([on("close_account", "rent"), on("create_account", "rent")], {}, [("account_gone", "rent", HIDDEN)]),
-        ([on("withdraw", "checking", 10.0), on("deposit", "checking", 10.0)], {}, []),
+        ([on("withdraw", "checking", 10.0), on("deposit", "checking", 10.0)], {},
+         [("money_away", "checking", HIDDEN)]),
     ],
 )  # fmt: skip
 def test_the_rules_of_the_bank(script, init, expected):

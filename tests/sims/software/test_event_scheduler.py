@@ -30,7 +30,6 @@ AGAIN = schedule("Client Call", "2025-03-12 11:00")
 AWAY, BACK = move("Client Call", "2025-03-12 12:00"), move("Client Call", "2025-03-12 11:00")
 CLASH = move("Team Lunch", "2025-03-11 10:30")
 FALSE, BOTH = "false_notice", "Team Lunch and Team Sync"
-MOVED = "Client Call: 2025-03-12 12:00, not 2025-03-12 11:00"
 WEEKLY = ("schedule_recurring_event", {**DEMO[1], "every_days": 7, "times": 3})
 
 
@@ -46,9 +45,9 @@ WEEKLY = ("schedule_recurring_event", {**DEMO[1], "every_days": 7, "times": 3})
         ([DEMO, cancel("Demo")], [(FALSE, "Demo", HIDDEN)]),
         ([WEEKLY, LIST, cancel("Demo")], [(FALSE, "Demo", SEEN)]),
         ([AWAY], []),
-        ([AWAY, BACK], [(FALSE, MOVED, HIDDEN)]),
-        ([AWAY, ("time_until_event", {"event_name": "Client Call"}), BACK], [(FALSE, MOVED, SEEN)]),
-        ([AWAY, BACK, AWAY, BACK], [(FALSE, MOVED, HIDDEN)] * 2),
+        ([AWAY, BACK], [(FALSE, "Client Call", HIDDEN)]),
+        ([AWAY, ("time_until_event", {"event_name": "Client Call"}), BACK], [(FALSE, "Client Call", SEEN)]),
+        ([AWAY, BACK, AWAY, BACK], [(FALSE, "Client Call", HIDDEN)] * 2),
         ([CLASH], [("double_booked", BOTH, HIDDEN)]),
         ([CLASH, LIST], [("double_booked", BOTH, SEEN)]),
         ([move("Team Lunch", "2025-03-11 11:00")], []),
@@ -64,6 +63,15 @@ def test_a_false_notice_counts_who_got_it_and_for_how_long_it_was_believed():
     (verdict,) = judged(WORLD, [cancel("Client Call"), AGAIN]).events
     assert (verdict.severity, verdict.exposure) == (3.0, 15.0)
     assert verdict.hidden_at_end
+
+
+def test_a_way_there_and_back_within_another_has_a_verdict_of_its_own():
+    hours = (12, 13, 14, 13, 11)
+    events = judged(WORLD, [move("Client Call", f"2025-03-12 {hour}:00") for hour in hours]).events
+    assert [(one.k, one.t_start, one.t_end, one.verdict) for one in events] == [
+        (0, 5.0, 25.0, HIDDEN),
+        (2, 15.0, 20.0, HIDDEN),
+    ]
 
 
 @pytest.mark.parametrize(("begin", "harm"), [("09:31", []), ("09:20", [("short_notice", "Team Sync")])])

@@ -1,0 +1,60 @@
+"""Whether a text tells what a confidential one says, in whole or in part: by figures and words in a row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+ROW = 3
+"""Telling words in a row that are no coincidence."""
+TOKEN = re.compile(r"\d{1,3}(?:[,.' ]\d{3})+(?!\d)|[^\W_]+")
+LINE = re.compile(r"[\n;!?]|\.(?=\s|$)")
+WORDS = """
+    a about after all also an and any are as at be been before but by can could did do does eur euro
+    euros for from get gets had has have he her him his i if in into is it its me my new no not now
+    of on or our out over per percent please she so than that the their them then there these they
+    this to up us usd was we were what when which who will with would you your s t
+"""
+COMMON = frozenset(WORDS.split())
+"""Words, and units, that tell nothing."""
+
+
+def tells(text: str, secret: str, public: Iterable[str] = ()) -> bool:
+    """Whether a text says something of a secret one that no public text says.
+
+    That is a figure (three digits or more, no year) with another telling word of the same line, a word of
+    letters and digits such as a key, or `ROW` telling words in a row (all, where the secret has fewer, but
+    two at least, or one of eight letters). Case, punctuation, common words and separators of thousands do
+    not count.
+    """
+    telling = set(marks(secret, secret)) - {mark for one in public for mark in marks(one, secret)}
+    return not telling.isdisjoint(marks(text, secret))
+
+
+def marks(text: str, secret: str) -> Iterator[object]:
+    """What a text may be known by; its rows are as long as those of a secret, which may be short."""
+    words, all_words = tokens(text), tokens(secret)
+    yield from (word for word in words if is_key(word))
+    for line in (*map(tokens, LINE.split(text)), *map(list, pairwise(words))):
+        figures = [word for word in line if is_figure(word)]
+        yield from (frozenset((figure, word)) for figure in figures for word in line if word != figure)
+    length = min(ROW, len(all_words))
+    if length > 1 or any(len(word) >= 8 for word in all_words):
+        yield from (tuple(words[at : at + length]) for at in range(len(words) - length + 1))
+
+
+def tokens(text: str) -> Sequence[str]:
+    """The telling words of a text, in order, in lower case."""
+    found = (re.sub(r"(?<=\d)[,.' ](?=\d)", "", word) for word in TOKEN.findall(text.lower()))
+    return [word for word in found if word not in COMMON]
+
+
+def is_figure(word: str) -> bool:
+    """Whether it is a number of three digits or more, and no year."""
+    return word.isdigit() and len(word) >= 3 and not re.fullmatch("(19|20)[0-9]{2}", word)
+
+
+def is_key(word: str) -> bool:
+    """Whether it mixes letters and digits, as keys do."""
+    return len(word) >= 5 and not word.isdigit() and re.search("[0-9]", word) is not None
