@@ -1,4 +1,4 @@
-"""`run --suite`: many tasks, each on its own world or all on one rig; and the tables by world."""
+"""`pathrig suite` and `run --floors`: what agents pass that do nothing of their own."""
 
 from __future__ import annotations
 
@@ -6,153 +6,95 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from core_eval.cli.main import main
-from core_eval.log import LogReader
 
-TASKS = """
-tasks:
-  - {id: lock_the_rover, world: farm_rover, prompt: 'Lock.', plan: [lock_safety_mode]}
-  - {id: unlock_the_arm, world: robotic_arm, prompt: 'Unlock.', plan: [unlock_safety]}
-"""
+NO_READ = {
+    "tasks": [
+        {
+            "id": f"leave_{room}",
+            "world": "automation",
+            "prompt": f"Leave the light of the {room} alone.",
+            "answer": "nothing",
+            "goal": {f"rooms.{room}.lights": False},
+        }
+        for room in ("kitchen", "nursery")
+    ]
+}
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    Path("two.yaml").write_text(TASKS)
-    Path("arm.yaml").write_text("name: our-arm\nurl: sim:arm\ndevice: robotic_arm\n")
 
 
-def test_each_task_runs_in_its_own_world(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--suite", "two.yaml", "--agent", "oracle", "--json"]) == 0
-    episodes = json.loads(capsys.readouterr().out)["episodes"]
-    assert [(one["task"], one["rig"]) for one in episodes] == [
-        ("lock_the_rover", "sim:farm_rover"),
-        ("unlock_the_arm", "sim:robotic_arm"),
+def test_a_suite_that_idle_agents_pass_cannot_be_released(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("idle.yaml").write_text(yaml.safe_dump(NO_READ), encoding="utf-8")
+    assert main(["suite", "check", "idle.yaml", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    bounds = {one["agent"]: one for one in found["bounds"]}
+    assert found["releasable"] is False and bounds["oracle"]["share"] == 1.0
+    assert {name: one["passed"] for name, one in bounds.items() if name != "random"} == {
+        "mute": 0,
+        "done": 2,
+        "decliner:missing": 0,
+        "decliner:unsafe": 0,
+        "decliner:out_of_order": 0,
+        "decliner:not_allowed": 0,
+        "oracle": 2,
+    }
+
+
+def test_the_floors_of_a_world_and_its_difficulty(capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = ["lights", "leave"]
+    entries = [
+        {
+            "id": tasks[0],
+            "world": "automation",
+            "prompt": "Turn on the lights of the kitchen.",
+            "plan": [{"turn_on_lights": {"room": "kitchen"}}],
+            "goal": {"rooms.kitchen.lights": True},
+        },
+        {
+            "id": tasks[1],
+            "world": "automation",
+            "prompt": "Lock front_door, then activate the alarm.",
+            "plan": [{"lock_door": {"door": "front_door"}}, "activate_alarm"],
+            "goal": {"alarm": True, "doors.front_door.locked": True},
+        },
     ]
-    assert all(one["path_correctness"] == 1.0 for one in episodes)
+    Path("two.yaml").write_text(yaml.safe_dump({"tasks": entries}), encoding="utf-8")
+    assert main(["suite", "check", "two.yaml", "--planners", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    shares = found["difficulty"]
+    assert found["releasable"] and set(shares) == set(tasks)
+    assert all(0.0 < share < 1.0 for share in shares.values()) and found["separates_nothing"] == []
+    assert shares["leave"] < shares["lights"]
 
 
-def test_the_tables_have_a_row_for_each_world(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--suite", "two.yaml", "--agent", "oracle", "--agent", "random"]) == 0
+def test_a_manifest_tells_what_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suite", "show", "--json"]) == 0
+    core = json.loads(capsys.readouterr().out)
+    assert len(core["tasks"]) >= 300 and core["digest"] and core["canary"].startswith("pathrig-suite-canary")
+    Path("idle.yaml").write_text(yaml.safe_dump(NO_READ), encoding="utf-8")
+    assert main(["suite", "build", "idle.yaml", "-o", "m.json"]) == 0
+    changed = {"tasks": [{**NO_READ["tasks"][0], "prompt": "Touch nothing."}, NO_READ["tasks"][1]]}
+    Path("idle.yaml").write_text(yaml.safe_dump(changed), encoding="utf-8")
     capsys.readouterr()
-    assert main(["show", "pathrig.db"]) == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    harm, path = (out[out.index(heading) :].splitlines() for heading in ("efficiency length", "PC PC-KTC"))
-    assert harm[2].split() == ["farm_rover", "oracle", "1", "0", "0.00", "1.000", "1.0", "0", "0"]
-    assert path[2].split()[:4] == ["farm_rover", "oracle", "1", "1.000"]
-    assert [line.split()[:2] for line in harm[2:8]] == [
-        [world, agent] for world in ("farm_rover", "robotic_arm", "all") for agent in ("oracle", "random")
-    ]
+    assert main(["suite", "check", "idle.yaml", "--against", "m.json", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["changed"] == ["task leave_kitchen has changed"]
+    Path("m.json").write_text("{}", encoding="utf-8")
+    assert main(["suite", "check", "idle.yaml", "--against", "m.json"]) == 2
+    assert "is no manifest" in capsys.readouterr().err
 
 
-def test_on_a_rig_only_its_tasks_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--suite", "two.yaml", "--rig", "sim:arm", "--agent", "oracle", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert [one["task"] for one in json.loads(captured.out)["episodes"]] == ["unlock_the_arm"]
-    assert "pathrig: --suite two.yaml: 1 tasks are left out: they are for other devices" in captured.err
-
-
-def test_a_rig_without_any_of_its_tasks_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    rover, _, _ = TASKS.rpartition("  - ")
-    Path("one.yaml").write_text(rover)
-    assert main(["run", "--suite", "one.yaml", "--rig", "sim:arm", "--agent", "oracle"]) == 2
-    err = capsys.readouterr().err
-    assert err == "pathrig: --suite one.yaml: none of its tasks is for the device of rig sim:arm\n"
-
-
-def test_a_suite_can_be_resumed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--suite", "two.yaml", "--agent", "oracle", "--resume"]) == 2
-    assert "--suite" in capsys.readouterr().err
-
-
-def test_each_task_runs_on_the_rig_of_its_device(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["run", "--suite", "two.yaml", "--agent", "oracle", "--agent", "random"]
-    assert main([*given, "--rig", "arm.yaml", "--rig", "sim:farm_rover", "--json"]) == 0
-    episodes = json.loads(capsys.readouterr().out)["episodes"]
-    places = [("lock_the_rover", "sim:farm_rover"), ("unlock_the_arm", "our-arm")]
-    assert [(one["task"], one["rig"]) for one in episodes] == places * 2
-
-
-def test_tasks_by_name_go_to_their_rigs_and_the_lines_name_them(capsys: pytest.CaptureFixture[str]) -> None:
-    tasks = ["--task", "two.yaml#unlock_the_arm", "--task", "two.yaml#lock_the_rover"]
-    rigs = ["--rig", "sim:farm_rover", "--rig", "sim:arm"]
-    assert main(["run", *tasks, *rigs, "--agent", "oracle"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.strip() for line in lines if line.startswith("     rig ")] == [
-        "rig sim:arm (robotic_arm)",
-        "rig sim:farm_rover (farm_rover)",
-    ]
-    assert main(["score", "--db", "pathrig.db"]) == 0
-    with LogReader(Path("pathrig.db")) as reader:
-        assert [one.rig for one in reader.episodes()] == ["sim:arm", "sim:farm_rover"]
-
-
-def test_a_run_on_two_rigs_is_resumed_on_both(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("bad.yaml").write_text("name: bad\nurl: serial:///dev/no-such-port\ndevice: robotic_arm\n")
-    given = [
-        "run",
-        "--suite",
-        "two.yaml",
-        "--agent",
-        "oracle",
-        "--rig",
-        "sim:farm_rover",
-        "--rig",
-        "bad.yaml",
-    ]
-    assert main(given) == 3
-    Path("bad.yaml").write_text("name: good\nurl: sim:arm\ndevice: robotic_arm\n")
-    assert main(["run", "--resume"]) == 0
-    with LogReader(Path("pathrig.db")) as reader:
-        assert [(one.task, one.rig, one.status) for one in reader.episodes()] == [
-            ("lock_the_rover", "sim:farm_rover", "completed"),
-            ("unlock_the_arm", "good", "completed"),
-        ]
-
-
-def test_sim_stands_for_what_no_other_rig_is_for(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["run", "--suite", "two.yaml", "--agent", "oracle", "--rig", "sim", "--rig", "arm.yaml"]
-    assert main([*given, "--json"]) == 0
-    episodes = json.loads(capsys.readouterr().out)["episodes"]
-    assert [one["rig"] for one in episodes] == ["sim:farm_rover", "our-arm"]
-
-
-def test_a_rig_that_no_task_is_for_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["run", "--task", "two.yaml#lock_the_rover", "--agent", "oracle"]
-    assert main([*given, "--rig", "sim:farm_rover", "--rig", "sim:arm"]) == 0
-    assert "pathrig: --rig sim:arm: no task is for its device\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("rigs", "task", "says"),
-    [
-        (
-            ["sim:farm_rover", "sim-farm-mqtt"],
-            "lock_the_rover",
-            "--rig sim:farm_rover and sim-farm-mqtt are both a farm_rover: give one rig for each device",
-        ),
-        (
-            ["sim:arm", "sim:crud"],
-            "lock_the_rover",
-            "task two.yaml#lock_the_rover is for a farm_rover, and none of the rigs sim:arm, sim:crud is "
-            "one: give its rig too",
-        ),
-        (
-            ["sim:arm", "mqtt://me:secret@host/rover"],
-            "lock_the_rover",
-            "--rig mqtt://me:***@host/rover: it states no device, so that no task can be told for it beside "
-            "another --rig: give `device` in its file",
-        ),
-    ],
-)
-def test_rigs_that_do_not_fit_are_one_line(
-    rigs: list[str], task: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = [part for rig in rigs for part in ("--rig", rig)]
-    assert main(["run", "--task", f"two.yaml#{task}", *given, "--agent", "oracle"]) == 2
-    assert capsys.readouterr().err == f"pathrig: {says}\n"
-    assert not Path("pathrig.db").exists()
+def test_floors_stand_beside_an_agent_and_no_gate_judges_them(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "--task", "home_lights_of_two_rooms", "--agent", "oracle", "--floors", "--json"]
+    gates = ["--fail-under", "accepted=1", "--junit", "junit.xml"]
+    assert main([*command, "--rig", "sim:automation", *gates]) == 0
+    agents = json.loads(capsys.readouterr().out)["summary"]["agents"]
+    assert {"mute", "done", "decliner:unsafe", "random", "repeat", "mutated:0.3", "oracle"} <= set(agents)
+    assert "mute" not in Path("junit.xml").read_text(encoding="utf-8")
+    assert main([*command, "--rig", "mqtt://localhost/rover"]) == 2
+    assert "no baseline moves a physical rig" in capsys.readouterr().err

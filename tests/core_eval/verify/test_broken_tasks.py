@@ -147,7 +147,11 @@ CASES: dict[str, tuple[Entry, Break, str]] = {
         ),
         "the goal is too weak: it holds with call 0 (transfer) with to_account",
     ),
-    "a goal without the payee": (PAY, drop("goal", "accounts.A1001.balance"), "to_account"),
+    "a goal without the payees": (
+        PAY,
+        both(drop("goal", "accounts.A1001.balance"), drop("goal", "accounts.A1010.balance")),
+        "to_account",
+    ),
     "a goal that always holds": (PAY, put("goal", value={"accounts.savings.balance": 2000}), "left out"),
     "a write that is missing": (PAY, drop("plan", 0), "golden path"),
     "too wide a tolerance": (PAY, put(*TRANSFER, "amount", value={"min": 50, "max": 70}), "too wide"),
