@@ -136,6 +136,7 @@ def _scorings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> Table | None
 
 
 def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
+    from core_eval.log.row_map import named
     from core_eval.score.summary import episode_json
 
     return {
@@ -145,7 +146,7 @@ def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
         "first_prompt": None if (first := reader.prompt(episode.id)) is None else asdict(first),
         "machine_cost": asdict(reader.machine_cost(episode.id)),
         "init": episode.init,
-        "steps": [asdict(step) for step in reader.steps(episode.id)],
+        "steps": [named(step) for step in reader.steps(episode.id)],
         "harm": [asdict(harm) for harm in reader.harm(episode.id)],
         "deviations": [asdict(row) for row in reader.deviations(episode.id)],
         "scorings": [

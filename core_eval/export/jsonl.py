@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.row_map import named
 from core_eval.score.tracked import Tracked
 from core_eval.text.json_text import json_text
 
@@ -27,7 +28,7 @@ def _whole(log: LogReader, episode: EpisodeRow) -> dict[str, Any]:
     return {
         "episode": asdict(episode),
         "machine_cost": asdict(log.machine_cost(episode.id)),
-        "steps": [asdict(step) for step in steps],
+        "steps": [named(step) for step in steps],
         "last_turn": next((asdict(turn) for k, turn in turns.items() if k >= len(steps)), None),
         "samples": [asdict(sample) for sample in log.samples(episode.id)],
         "harm": [asdict(event) for event in log.harm(episode.id)],

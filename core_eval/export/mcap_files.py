@@ -20,6 +20,7 @@ from core_eval.export.errors import missing_library
 from core_eval.export.tables import EPISODE, HARM, STEP, Kind
 from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.row_map import named
 from core_eval.score.tracked import Tracked
 from core_eval.text.json_text import json_text
 from sims.world_shapes import pose_of
@@ -73,7 +74,7 @@ def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None
         # A call whose result never came has no device time: it follows the call before.
         device = device if step.t_device is None else step.t_device
         host = step.t_intent if step.t_result is None else step.t_result
-        out.add("/steps", "pathrig.Step", _schema(STEP), device, asdict(step), host)
+        out.add("/steps", "pathrig.Step", _schema(STEP), device, named(step), host)
     end = max([device, *(row.t for row in samples), *(row.t for row in truth)])
     for sample in samples:
         topic = f"/samples/{sample.sensor}"

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_origin
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.json_text import to_json
-from core_eval.log.row_map import column_types
+from core_eval.log.row_map import column_types, named
 from core_eval.score.metrics import METRICS, json_value
 from core_eval.score.repeated import passed
 
@@ -86,6 +86,7 @@ STEP: Mapping[str, Kind] = {
     "arguments": "json",
     "status": "text",
     "kind": "text",
+    "class": "text",
     "symbol": "text",
     "state_before": "text",
     "state_after": "text",
@@ -154,7 +155,7 @@ def _episode_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
 def _step_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     steps = log.steps(episode.id)
     for step in steps:
-        values = asdict(step)
+        values = named(step)
         yield _row(STEP, episode, values | (values.pop("turn") or {}))
     for k, turn in log.turns(episode.id).items():
         if k >= len(steps):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from enum import StrEnum
 from functools import cache
 from types import UnionType
@@ -54,6 +54,11 @@ def row_of(row: Callable[..., R], values: Mapping[str, Any], **others: Any) -> R
         if (flag := kept.get(name)) is not None:
             kept[name] = bool(flag)
     return row(**(kept | others))
+
+
+def named(row: Any) -> dict[str, Any]:
+    """Return a row's fields as `asdict` does, under the names of their columns."""
+    return {name.removesuffix("_"): value for name, value in asdict(row).items()}
 
 
 def is_word(kind: Any) -> bool:

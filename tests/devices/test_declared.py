@@ -183,7 +183,7 @@ def test_a_plan_names_its_places(tmp_path: Path):
         (["light", {"pour": {"liters": 2}}], "call 1 (pour) is refused, hot: The burner is lit."),
         ([{"pour": {"liters": 4}}], "call 0 (pour) is beyond a limit: pour has liters=4.0"),
         ([{"pour": {"liters": 7}}], "call 0 (pour) is invalid: pour: liters: Input should be less"),
-        ([{"pour": {"litres": 1}}], "call 0 (pour) is invalid: pour: liters: Field required"),
+        ([{"pour": {"litres": 1}}], "call 0 (pour) is invalid: pour: litres: Extra inputs"),
         ([{"pour": {"liters": 2.5}}], "call 0 (pour) leaves the rig's envelope: pour has liters=2.5"),
         ([{"move": {"at": "tap"}}], "call 0 (move) is invalid: there is no tool 'move'"),
         (

@@ -20,8 +20,8 @@ from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
 pytestmark = pytest.mark.serial
 
-HARMFUL = StepVerdict(kind="harmful", symbol=None, state_before="q1", state_after="q1")
-FINE = StepVerdict(kind="progress", symbol="a", state_before="q1", state_after="q2")
+HARMFUL = StepVerdict(kind="harmful", symbol=None, state_before="q1", state_after="q1", class_="off_path")
+FINE = StepVerdict(kind="progress", symbol="a", state_before="q1", state_after="q2", class_="progress")
 CALL = Call("water_plant", {"plant_id": "plant_A", "liters": 4.0})
 LIMITS: Mapping[str, Mapping[str, Any]] = {
     "water_plant": {"liters": {"max": 5}, "plant_id": {"in": ["plant_A", "plant_B"]}},
@@ -47,7 +47,9 @@ def test_only_harmful_calls_are_held_back(mode: str, action: str) -> None:
 
 
 def test_the_reason_names_the_symbol_that_is_not_allowed_there() -> None:
-    verdict = StepVerdict(kind="harmful", symbol="water", state_before="q3", state_after="q3")
+    verdict = StepVerdict(
+        kind="harmful", symbol="water", state_before="q3", state_after="q3", class_="off_path"
+    )
     assert "water" in Guard(GuardMode.BLOCK).decide(verdict, CALL).reason
 
 
@@ -236,7 +238,9 @@ def test_what_would_be_done_beyond_a_limit_stops_the_rig_in_estop(mode: str, act
 
 OFF_PATH = "harmful in state q1: no symbol of the task matches this call"
 WATER_THERE = "harmful in state q3: water is not allowed there"
-NOT_THERE = StepVerdict(kind="harmful", symbol="water", state_before="q3", state_after="q3")
+NOT_THERE = StepVerdict(
+    kind="harmful", symbol="water", state_before="q3", state_after="q3", class_="off_path"
+)
 LOW = Call("water_plant", {"plant_id": "plant_A", "liters": 5.5})
 OUTSIDE = "outside the rig's envelope: water_plant has liters=5.5, and the rig allows liters=..5"
 

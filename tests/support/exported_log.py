@@ -8,7 +8,7 @@ from typing import Any
 
 from core_eval.cli.main import main
 from core_eval.log import Definition, EpisodeStart, HarmRow, Intent, RunLog, Turn, Verdict
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.calls import CallClass, CallStatus, StepKind
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -53,13 +53,13 @@ def exported_log(path: Path) -> Path:
         whole.result(
             first,
             Outcome(CallStatus.OK, {"liters": 1.0}, t=45.0, duration=45.0),
-            Verdict(StepKind.HARMFUL, None, "q0", "q0"),
+            Verdict(StepKind.HARMFUL, None, "q0", "q0", CallClass.OFF_PATH),
         )
         unread = whole.intent(Intent(1, None, None), Turn(HOSTILE, 7, 0, 3, 0.5))
         whole.result(
             unread,
             Outcome(CallStatus.INVALID, None, "unreadable", "No call.", t=45.0),
-            Verdict(StepKind.HARMFUL, None, "q0", "q0"),
+            Verdict(StepKind.HARMFUL, None, "q0", "q0", CallClass.INVALID),
         )
         whole.turn(2, Turn("I am done.", 3, 0, 4, 0.125))
         harm = HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, first)

@@ -99,6 +99,7 @@ def test_an_unreadable_automaton_is_one_clear_line(capsys: pytest.CaptureFixture
 
 
 CALLS = [{"name": "unlock_safety_mode"}, {"name": "lock_safety_mode"}]
+HOME = {"name": "move_home"}
 SCORE = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
 
 
@@ -225,7 +226,7 @@ def test_faults_count_as_harm_on_demand(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_traces_have_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
     good = {"task": "one", "calls": CALLS}
-    bad = {"task": "one", "calls": [CALLS[1], *CALLS]}
+    bad = {"task": "one", "calls": [HOME, *CALLS]}
     write_traces({"trace": 1, **good}, {"trace": 2, **bad}, {"trace": 3, **good}, {"trace": 4, "task": 0})
     assert main([*SCORE, "--json"]) == 1
     captured = capsys.readouterr()
