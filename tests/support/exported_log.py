@@ -62,7 +62,7 @@ def exported_log(path: Path) -> Path:
             Verdict(StepKind.HARMFUL, None, "q0", "q0", CallClass.INVALID),
         )
         whole.turn(2, Turn("I am done.", 3, 0, 4, 0.125))
-        harm = HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, first)
+        harm = HarmRow("over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, EVIDENCE, first.id)
         log.write_scores(whole.id, {"path_correctness": 0.1 + 0.2, "efficiency": None}, [harm])
         whole.end("completed", "done", None, StopOutcome.CONFIRMED)
         cut = log.begin_episode(run, replace(START, number=1))
