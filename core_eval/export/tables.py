@@ -49,6 +49,7 @@ EPISODE: Mapping[str, Kind] = {
     "ended": "real",
     "seconds": "real",
     "stop_reason": "text",
+    "said": "text",
     "stop": "text",
     "error": "text",
     "guard": "text",

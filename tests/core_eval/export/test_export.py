@@ -16,6 +16,7 @@ from core_eval.cli.log import FormatName
 from core_eval.cli.main import main
 from core_eval.export import FORMATS
 from core_eval.log import LogReader
+from core_eval.log.row_map import named
 
 NAMES = [form.name for form in FORMATS if form.name != "rrd"]
 """Rerun is a heavy counterpart, and gives its recordings random ids: `test_rrd.py`."""
@@ -58,7 +59,7 @@ def test_json_lines_have_all_of_an_episode(db: Path, tmp_path: Path) -> None:
             assert line["episode"] == json.loads(json.dumps(asdict(episode)))
             assert line["harm"] == [asdict(row) for row in log.harm(episode.id)]
             for name in ("steps", "samples", "deviations", "truth"):
-                assert line[name] == [asdict(row) for row in getattr(log, name)(episode.id)]
+                assert line[name] == [named(row) for row in getattr(log, name)(episode.id)]
             assert line["machine_cost"] == asdict(log.machine_cost(episode.id))
     assert read[0]["last_turn"]["text"] == "I am done."
     assert read[1]["steps"][0]["t_result"] is None

@@ -14,6 +14,7 @@ from exported_log import empty_log, export, exported_log
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
+from core_eval.log.row_map import named
 
 reader = pytest.importorskip("mcap.reader")
 Found = dict[str, list[tuple[Any, Any, dict[str, Any]]]]
@@ -47,7 +48,7 @@ def test_channels_are_the_rows_of_the_log(db: Path, tmp_path: Path) -> None:
             found = messages(out / f"episode-{episode.id:06}.mcap")
             start = Fraction(episode.started)
             steps = log.steps(episode.id)
-            assert [row for _, _, row in found["/steps"]] == [asdict(step) for step in steps]
+            assert [row for _, _, row in found["/steps"]] == [named(step) for step in steps]
             for step, (_, message, _) in zip(steps, found["/steps"], strict=True):
                 assert message.log_time == nanoseconds(start + Fraction(step.t_device or 0.0))
                 assert message.publish_time == nanoseconds(step.t_result or step.t_intent)

@@ -15,6 +15,7 @@ from exported_log import TOO_LARGE, empty_log, export, exported_log
 from core_eval.cli.main import main
 from core_eval.export.tables import EPISODE, HARM, SCORES, STEP, TABLES
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
+from core_eval.log.row_map import named
 from core_eval.log.rows import Turn
 from core_eval.score.metrics import METRICS, json_value
 
@@ -60,7 +61,7 @@ def logged_steps(log: LogReader) -> Iterator[dict[str, Any]]:
         steps = log.steps(episode.id)
         for step in steps:
             assert step.turn is not None
-            yield {**of_episode, **asdict(step), **asdict(step.turn)}
+            yield {**of_episode, **named(step), **asdict(step.turn)}
         for k, turn in log.turns(episode.id).items():
             if k >= len(steps):
                 yield {**dict.fromkeys(STEP), **of_episode, "k": k, **asdict(turn)}
