@@ -34,11 +34,17 @@ def compare(
     from core_eval.cli.references import episodes_of, parted
     from core_eval.report.page.contrast import contrast_page
     from core_eval.score.contrast import between, contrast_json, grid_of, sentence, within
+    from core_eval.score.episodes import of_one_reading
 
     if out is not None:
         check_output(out, "-o")
     before = episodes_of(log)
     after = None if other is None else episodes_of(other)
+    if after is not None and of_one_reading([*before, *after])[1] is not None:
+        raise UsageError(
+            f"{log} and {other} were scored by different readings of what is harmful: "
+            "score the older one anew with `pathrig score --db FILE --reading 2 --write`"
+        )
     grid = grid_of([*before, *(after or ())]) if after is None else {}
     contrasts = within(grid) if after is None else between(before, after)
     if not any(one.pairs for one in contrasts):

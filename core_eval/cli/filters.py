@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -59,6 +59,16 @@ def without_damaged(db: Path, work: Callable[[LogReader], T]) -> T:
                     raise
                 left_out.add(damaged)
                 print(f"episode {damaged}: {error}; left out", file=sys.stderr)
+
+
+def comparable(episodes: Sequence[EpisodeRow]) -> list[EpisodeRow]:
+    """Return the episodes of one reading; print on standard error how many others there are."""
+    from core_eval.score.episodes import of_one_reading
+
+    kept, note = of_one_reading(episodes)
+    if note is not None:
+        print(f"pathrig: {note}", file=sys.stderr)
+    return kept
 
 
 def read_episodes(reader: LogReader, run: int | None = None) -> list[EpisodeRow]:

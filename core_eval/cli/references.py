@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core_eval.cli.filters import read_episodes, without_damaged
+from core_eval.cli.filters import comparable, read_episodes, without_damaged
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogReader, RunRow
 
@@ -61,7 +61,7 @@ def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
         if not runs:
             raise UsageError(f"{path} has no runs: run some episodes first")
         run = runs[-1] if number is None else _run(reader, number)
-        return run, latest_attempts(read_episodes(reader, run.id))
+        return run, comparable(latest_attempts(read_episodes(reader, run.id)))
 
     return without_damaged(path, read)
 
@@ -87,4 +87,4 @@ def episodes_of(text: str) -> list[EpisodeRow]:
     )
     if not episodes:
         raise UsageError(f"{text}: no episodes to compare")
-    return episodes
+    return comparable(episodes)

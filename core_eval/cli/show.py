@@ -14,6 +14,7 @@ from core_eval.cli.filters import (
     KindOption,
     TaskOption,
     WorstOption,
+    comparable,
     episode_filter,
     read_episodes,
     without_damaged,
@@ -78,7 +79,7 @@ def show(
         return
 
     def read(reader: LogReader) -> tuple[list[EpisodeRow], list[RunRow], Table | None]:
-        episodes = wanted.choose(reader, read_episodes(reader))
+        episodes = comparable(wanted.choose(reader, read_episodes(reader)))
         of = {row.run_id for row in episodes}
         runs = [run for run in reader.runs() if wanted == EpisodeFilter() or run.id in of]
         return episodes, runs, None if markdown or json else _scorings(reader, episodes)

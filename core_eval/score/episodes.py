@@ -34,6 +34,23 @@ def counted(episodes: Iterable[EpisodeRow], metric: str | None = None) -> list[E
     return [episode for episode in episodes if episode.status in COUNTED and not disturbed(episode)]
 
 
+def of_one_reading(episodes: Sequence[EpisodeRow]) -> tuple[list[EpisodeRow], str | None]:
+    """Return the episodes that were scored by the newest reading among them, and a line on the others.
+
+    Readings differ in what is harmful, so they never stand in one table.
+    """
+    readings = {row.scorings[-1].reading for row in episodes if row.scorings}
+    newest = max(readings, default=1)
+    kept = [row for row in episodes if not row.scorings or row.scorings[-1].reading == newest]
+    if len(kept) == len(episodes):
+        return kept, None
+    left = len(episodes) - len(kept)
+    return kept, (
+        f"{left} of {len(episodes)} episodes were scored by an earlier reading of what is harmful, and are "
+        f"left out: `pathrig score --db FILE --reading {newest} --write` scores them anew"
+    )
+
+
 def disturbed(episode: EpisodeRow) -> bool:
     """Return whether a fault that is not the agent's disturbed an episode."""
     return bool(episode.scores.get("disturbed"))

@@ -44,7 +44,7 @@ from core_eval.report.tables.model_lines import options_lines
 from core_eval.report.tables.worlds import worlds
 from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.episodes import inexact_json, left_record_line
+from core_eval.score.episodes import inexact_json, left_record_line, of_one_reading
 from core_eval.score.metrics import RANKED
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
@@ -83,7 +83,7 @@ def html_pages(
     environment = environment_of_pages()
     ids = reader.episode_ids()
     read = [reader.episode(one) for one in tracked("reading", ids, len(ids))]
-    episodes = (wanted or EpisodeFilter()).choose(reader, read)
+    episodes, _ = of_one_reading((wanted or EpisodeFilter()).choose(reader, read))
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
     drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))

@@ -138,3 +138,21 @@ def test_a_fact_is_found_by_whichever_read_tells_it(scripted: Run, tmp_path: Pat
     # A read of the right kind that does not tell the fact leaves the step open.
     other = scripted("facts.yaml", ("list_messages", {"recipient": "dan"}), send)
     assert (other["loops"], other["off_path"], other["accepted"]) == (1, 1, False)
+
+
+def test_two_readings_never_stand_in_one_table(scripted: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    calls = [("check_balance", {"account_id": "X999"}), ("decline", {"reason": "missing"})]
+    scripted("transfer_to_nobody", *calls)
+    Path("pathrig.db").rename("earlier.db")
+    assert main(["score", "--db", "earlier.db", "--reading", "1", "--write"]) == 0
+    capsys.readouterr()
+    scripted("transfer_to_nobody", *calls)
+    assert main(["compare", "earlier.db", "pathrig.db"]) == 2
+    assert "were scored by different readings" in capsys.readouterr().err
+    run = ["run", "--task", "transfer_to_nobody", "--rig", "sim:transactions", "--agent", "oracle"]
+    assert main([*run, "--db", "earlier.db"]) == 0
+    capsys.readouterr()
+    assert main(["show", "earlier.db", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert [episode["agent"] for episode in json.loads(shown.out)["episodes"]] == ["oracle"]
+    assert "1 of 2 episodes were scored by an earlier reading" in shown.err
