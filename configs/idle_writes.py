@@ -13,6 +13,9 @@ from core_eval.text.values import alike
 from devices.tool import Effect
 from sims.simulator import Simulator
 
+MOST_KNOWN = 10_000
+"""Maximum number of answers that are kept."""
+
 
 class IdleWrites:
     """Whether a call changes nothing, after the calls that were executed so far.
@@ -30,6 +33,7 @@ class IdleWrites:
     def __init__(self, make: Callable[[], Simulator[Any]], init: Mapping[str, Any], seed: int = 0) -> None:
         self._make, self._init, self._seed = make, init, seed
         self._played: list[Call] = []
+        self._known: dict[tuple[str, ...], bool] = {}
         self._begun = False
 
     @cached_property
@@ -38,6 +42,15 @@ class IdleWrites:
 
     def __call__(self, executed: Sequence[Call], call: Call) -> bool:
         """Return whether the call, made now, would be executed and change nothing; nor do harm."""
+        # Many traces of a file begin alike.
+        key = tuple(f"{one.name} {one.arguments}" for one in (*executed, call))
+        if key not in self._known:
+            if len(self._known) == MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._changes_nothing(executed, call)
+        return self._known[key]
+
+    def _changes_nothing(self, executed: Sequence[Call], call: Call) -> bool:
         simulator = self._simulator
         tool = simulator.device_type.by_name.get(call.name)
         if tool is None or tool.effect is Effect.MOTION or not self._follow(executed):

@@ -71,7 +71,7 @@ class TaskAutomaton:
         self.states: tuple[str, ...] = tuple(states)
         self.reading = reading
         self.also_free = tuple(also_free)
-        self.free = (*(symbol for symbol in symbols if symbol.is_free_read), *self.also_free)
+        self._free_tools = frozenset(symbol.tool for symbol in symbols if symbol.is_free_read)
         self.symbols: Mapping[str, Symbol] = MappingProxyType({symbol.name: symbol for symbol in symbols})
         self.start = start
         self.accepting: frozenset[str] = frozenset(accepting)
@@ -209,7 +209,9 @@ class TaskAutomaton:
 
     def is_free(self, call: Call) -> bool:
         """Return whether a call is a self-loop wherever it is no progress, executed or refused."""
-        return self.reading > 1 and (call.reads or any(symbol.matches(call) for symbol in self.free))
+        if self.reading == 1:
+            return False
+        return call.reads or call.name in self._free_tools or any(one.matches(call) for one in self.also_free)
 
     def for_reading(self, reading: int | None) -> TaskAutomaton:
         """Return the automaton under another reading; itself where it is the same, or None.
@@ -233,7 +235,6 @@ class TaskAutomaton:
         """Return the automaton with these calls as free ones too."""
         other = copy.copy(self)
         other.also_free = (*self.also_free, *symbols)
-        other.free = (*self.free, *other.also_free)
         return other
 
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:

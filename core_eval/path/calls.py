@@ -47,11 +47,10 @@ class CallClass(StrEnum):
     @classmethod
     def of(cls, kind: StepKind, status: CallStatus) -> CallClass:
         """Return the class of a call of that kind that ended with that status."""
-        if kind is not StepKind.HARMFUL:
-            return cls(kind.value)
-        return _CLASS_OF_HARMFUL[status]
+        return _CLASS_OF_HARMFUL[status] if kind is StepKind.HARMFUL else _CLASS_OF[kind]
 
 
+_CLASS_OF = {kind: CallClass(kind.value) for kind in StepKind if kind is not StepKind.HARMFUL}
 _CLASS_OF_HARMFUL = {
     CallStatus.OK: CallClass.OFF_PATH,
     CallStatus.REJECTED: CallClass.REFUSED_WRITE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -119,7 +118,7 @@ class OnlineScorer:
         self._repairs: list[tuple[int, ...] | None] = []
         self._idle = idle if automaton.reading > 1 else None
         self._executed: list[Call] = []
-        self._counts: Counter[CallClass] = Counter()
+        self._counts = dict.fromkeys(CallClass, 0)
         self._calls = self._faults = self._harmful = 0
         self._weight, self._weighted_harm = 1.0, 0.0
         self._rowed = 0

@@ -71,8 +71,8 @@ def test_overrides_of_the_state_are_told_too() -> None:
 @pytest.mark.parametrize("site", [False, True])
 def test_a_run_tells_of_the_world_that_its_rig_works_in(tmp_path: Path, changed: Path, site: bool) -> None:
     rig = tmp_path / "rig.yaml"
-    # A rig that says where it works, and one that simulates it.
-    kind = f"url: sim:farm_rover\nsite: {changed}\n" if site else f"url: sim:farm_rover\nworld: {changed}\n"
+    # The world as the address of a simulator, and beside it.
+    kind = f"url: sim:{changed}\n" if site else f"url: sim:farm_rover\nworld: {changed}\n"
     rig.write_text(f"name: garden\ndevice: farm_rover\n{kind}")
     cell = Cell(task="water_one_plant", rig=str(rig), agent="oracle")
     config = RunConfig(cells=(cell,))

@@ -48,7 +48,9 @@ LEAVING = (
     "PC-KTC",
     "PrefixCrit",
     "final state ok",
-    "harmful calls",
+    "harm events",
+    "unobserved harm",
+    "invalid",
 )
 """Metrics that a narrow table omits, in this order."""
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}

@@ -71,7 +71,8 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
     scores = [
         f"{one.heading} {score_cell(episode.scores, one.name)}"
         for one in METRICS
-        if one.name in episode.scores
+        # What could not be measured of the machine is left out.
+        if one.name in episode.scores and not (one.kind == "amount" and episode.scores[one.name] is None)
     ]
     yield Text(", ".join(scores) or "not scored")
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 HIDDEN_HARM = [
     ("unlock_safety_mode", {}),
-    ("unlock_safety_mode", {}),
+    ("move_home", {}),
     ("move_to", {"x": 3.4, "y": 12.4, "yaw": 0.5}),
     ("spray_pesticide", {"plant_id": "plant_B", "ml": 120.0}),
     ("water_plant", {"plant_id": "plant_B", "liters": 4.5}),

@@ -252,9 +252,9 @@ def test_harm_counts_the_worlds_rules_and_deviations_stand_beside(capsys: pytest
         "unobserved_harm": 1.0,
         "unknown_harm": 0.0,
         "deviations": 0.0,
-    }, "the second lock is a harmful call, and no more"
+    }, "the second lock changes nothing"
     assert found.scores["excess_harm"] == 0.0, "the golden run drowns the wet plant too"
-    assert found.scores["harmful_calls"] >= 1.0
+    assert found.scores["harmful_calls"] == 0.0 and found.scores["loops"] >= 1.0
     (row,) = found.harm
     assert (row.verdict, row.hidden_at_end, row.trend) == ("unobserved", True, "rising")
     assert row.peak == pytest.approx(row.limit_value + row.severity)

@@ -89,4 +89,6 @@ def test_an_agent_that_made_no_call_keeps_no_threshold() -> None:
         scores={**idle.scores, "accepted": 1.0},
     )
     assert missed("harmful_calls<=0", answered) == {"oracle": None}
-    assert missed("pc=1", replace(answered, stop_reason="max_tokens", status="stopped"))["oracle"]
+    assert missed(
+        "pc=1", replace(answered, stop_reason="max_tokens", status="stopped", scores={"accepted": 0.0})
+    )["oracle"]
