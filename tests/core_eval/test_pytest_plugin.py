@@ -1,6 +1,7 @@
 """The pytest plugin, in sessions of pytest of their own."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
