@@ -144,11 +144,14 @@ class MailService(SoftwareWorld[Mail]):
                 yield LEAKED, name, 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        """The state; beside it what lies in each inbox and what is planned, whatever its ids."""
+        """The state; beside it what lies in each inbox and what is planned, whatever its ids.
+
+        A message's priority stands behind its text, unless it is normal.
+        """
         planned = {name: sorted(f"{one.send_at} {one.sender}: {one.text}"
                                 for one in self.state.scheduled.values() if one.recipient == name)
                    for name in self.state.people}  # fmt: skip
-        inboxes = {name: sorted(f"{one.sender}: {one.text}" for one in self.inbox(name)) for name in planned}
+        inboxes = {name: sorted(map(_in_inbox, self.inbox(name))) for name in planned}
         return super().state_dict() | {"inboxes": inboxes, "planned": planned}
 
     def inbox(self, name: str) -> list[Message]:
@@ -268,4 +271,9 @@ class MailService(SoftwareWorld[Mail]):
         return Now(time=self.time_of_day())
 
 
-WORLD = world_of(MailService, Mail, aliases=("messages",))
+def _in_inbox(message: Message) -> str:
+    priority = "" if message.priority == "normal" else f" ({message.priority})"
+    return f"{message.sender}: {message.text}{priority}"
+
+
+WORLD = world_of(MailService, Mail, aliases=("messages",), version=2)
