@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from configs.tasks_loader import Task
+from core_eval.verify.candidates import leaves
 from sims.simulator import Simulator
 
 NUMBER = re.compile(r"(?<![\w.,:/-])-?\d+(?:\.\d+)?(?![\w:/-]|[.,]\d)")
@@ -83,28 +84,16 @@ def _known(task: Task) -> Iterator[Any]:
     for symbol in (*task.automaton.symbols.values(), *task.automaton.also_free, *task.found_by):
         yield symbol.name
         for pattern in symbol.arguments.values():
-            yield from _leaves(pattern.plain())
+            yield from leaves(pattern.plain())
     for key, pattern in (task.goal.patterns if task.goal else {}).items():
         yield key
-        yield from _leaves(pattern.plain())
+        yield from leaves(pattern.plain())
     if task.world is not None and task.world.type.place_keys:
         # A plan may name places, of which its automaton has the coordinates.
-        yield from _leaves(task.world.state.model_dump(mode="json"))
+        yield from leaves(task.world.state.model_dump(mode="json"))
     for caution in task.cautions:
-        yield from _leaves(caution.model_dump())
-    yield from _leaves(dict(task.init))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield key
-            yield from _leaves(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield value
+        yield from leaves(caution.model_dump())
+    yield from leaves(dict(task.init))
 
 
 def _plain(value: Any) -> str:
