@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import Event
@@ -33,7 +34,7 @@ class IdleWrites:
     def __init__(self, make: Callable[[], Simulator[Any]], init: Mapping[str, Any], seed: int = 0) -> None:
         self._make, self._init, self._seed = make, init, seed
         self._played: list[Call] = []
-        self._known: dict[tuple[str, ...], bool] = {}
+        self._known: dict[str, bool] = {}
         self._begun = False
 
     @cached_property
@@ -43,7 +44,8 @@ class IdleWrites:
     def __call__(self, executed: Sequence[Call], call: Call) -> bool:
         """Return whether the call, made now, would be executed and change nothing; nor do harm."""
         # Many traces of a file begin alike.
-        key = tuple(f"{one.name} {one.arguments}" for one in (*executed, call))
+        path = "\n".join(f"{one.name} {one.arguments}" for one in (*executed, call))
+        key = hashlib.sha256(path.encode(errors="surrogatepass")).hexdigest()
         if key not in self._known:
             if len(self._known) == MOST_KNOWN:
                 self._known.clear()

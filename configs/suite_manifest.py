@@ -23,7 +23,7 @@ class Manifest:
     Attributes:
         name: of the suite.
         version: of the pathrig that made it.
-        digest: of all that follows.
+        digest: of its tasks and worlds.
         tasks: digest of each task by id: its words, automaton, goal, answer and initial state.
         worlds: digest of each world's default state by name, with the world's version.
         licence: of tasks and worlds.

@@ -167,13 +167,15 @@ def _floors(
     """
     from agents.baselines.floors import FLOORS
     from agents.registry import model_options
+    from configs.rigs_loader import load_rig
 
-    simulated = all(rig == EACH_WORLD or rig.startswith("sim:") for rig in rigs)
+    if asked is False or not (asked or suites):
+        return ()
+    simulated = all(rig == EACH_WORLD or load_rig(rig).world is not None for rig in rigs)
     if asked and not simulated:
         raise UsageError("--floors runs on simulators only: no baseline moves a physical rig")
     models = any(model_options(spec) is not None for spec in agents)
-    wanted = bool(suites) and models and simulated if asked is None else asked
-    return tuple(spec for spec in FLOORS if spec not in agents) if wanted else ()
+    return tuple(spec for spec in FLOORS if spec not in agents) if asked or (models and simulated) else ()
 
 
 def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]) -> tuple[Cell, ...]:

@@ -90,9 +90,13 @@ def verify(
         result = verify_task(task, seed, checks)
         return replace(result, faults=(*result.faults, *shared.get(task.id, ())))
 
-    known = {} if resume is None else read_results(resume, found.tasks)
+    options = f"seed {seed} static {static} rig {rig} nominal {nominal}"
+    by_id = {task.id: task for task in found.tasks}
+    if resume is not None and len(by_id) < len(found.tasks):
+        raise UsageError("--resume keeps results by the task's id, and two of these tasks share one")
+    known = {} if resume is None else read_results(resume, found.tasks, options)
     todo = [task for task in found.tasks if task.id not in known]
-    with progress("verifying", len(todo)) as advance, kept_results(resume) as keep:
+    with progress("verifying", len(todo)) as advance, kept_results(resume, options) as keep:
 
         def done(result: Verification) -> None:
             advance(1)
@@ -100,10 +104,8 @@ def verify(
             if not sys.stderr.isatty() and len(todo) > 1:
                 print(f"{result.task}: {_verdict(result)}", file=sys.stderr, flush=True)
 
-        by_id = {task.id: task for task in todo}
-        new = verify_all(todo, verified, jobs=jobs, on_done=done)
-    by_task = known | {result.task: result for result in new}
-    results = [by_task[task.id] for task in found.tasks]
+        new = iter(verify_all(todo, verified, jobs=jobs, on_done=done))
+    results = [known[task.id] if task.id in known else next(new) for task in found.tasks]
     results += [malformed_task(task, faults) for task, faults in found.malformed.items()]
     failed = [result.task for result in results if result.faults]
     if json:

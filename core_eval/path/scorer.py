@@ -91,8 +91,7 @@ class OnlineScorer:
     `beta` (0 to 1) weighs early harm in prefix criticality, `lam` (0 to 1) weighs PC against order in
     PC-KTC; `faults_are_harm` counts a rig's faults as harmful calls instead of leaving them out; `reading`
     says what is harmful, by default as the automaton has it; `idle` tells of writes off the path that they
-    change nothing. Raises ValueError for a parameter out of its
-    range.
+    change nothing. Raises ValueError for a parameter out of its range.
     """
 
     def __init__(

@@ -18,20 +18,20 @@ from core_eval.verify.task import Verification
 Keep = Callable[[Verification, Task], None]
 
 
-def digest(task: Task) -> str:
-    """Return what a result is of: the task with its world, as this version reads them."""
-    return Manifest.of(version("pathrig"), [task]).digest
+def digest(task: Task, options: str) -> str:
+    """Return what a result is of: the task with its world, this version, and the options that it ran with."""
+    return f"{Manifest.of('', [task]).digest} {version('pathrig')} {options}"
 
 
-def read_results(path: Path, tasks: Sequence[Task]) -> dict[str, Verification]:
-    """Return by id the results that a file holds of tasks that have not changed since.
+def read_results(path: Path, tasks: Sequence[Task], options: str) -> dict[str, Verification]:
+    """Return by id the results that a file holds of tasks and options that have not changed since.
 
     Raises:
         ConfigError: the file cannot be read, or a line is no result.
     """
     if not path.exists():
         return {}
-    current = {task.id: digest(task) for task in tasks}
+    current = {task.id: digest(task, options) for task in tasks}
     found = {}
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -51,7 +51,7 @@ def read_results(path: Path, tasks: Sequence[Task]) -> dict[str, Verification]:
 
 
 @contextmanager
-def kept_results(path: Path | None) -> Iterator[Keep]:
+def kept_results(path: Path | None, options: str) -> Iterator[Keep]:
     """Return what adds a result to the file; nothing is kept without one."""
     if path is None:
         yield lambda _result, _task: None
@@ -59,7 +59,7 @@ def kept_results(path: Path | None) -> Iterator[Keep]:
     with path.open("a", encoding="utf-8") as file:
 
         def keep(result: Verification, task: Task) -> None:
-            file.write(json.dumps({**asdict(result), "digest": digest(task)}) + "\n")
+            file.write(json.dumps({**asdict(result), "digest": digest(task, options)}) + "\n")
             file.flush()
 
         yield keep

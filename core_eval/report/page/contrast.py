@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core_eval.report.page.templating import TEMPLATES, shown_value
+from core_eval.report.page.templating import environment_of_pages
 from core_eval.report.pictures.contrast_picture import dumbbells, forest, overview
 from core_eval.report.tables.columns import PageTable, page_table
 from core_eval.report.tables.contrast import (
@@ -66,14 +65,7 @@ def contrast_page(
         alone: lines about agents of one log only.
         reports: addresses of the reports of the first and the second log; empty where there is none.
     """
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=shown_value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of_pages()
     scaffolds = list(dict.fromkeys(name for own in grid.values() for name in own))
     rows = [
         (model, [grid_cell(own[name]) if name in own else "-" for name in scaffolds])
