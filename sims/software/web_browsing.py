@@ -19,8 +19,11 @@ from sims.software.tool_method import read, write
 from sims.software.world import Part, SoftwareState, SoftwareWorld, world_of
 
 Url = Annotated[str, Field(min_length=1, description="the page's address, such as page2.html")]
+Label = Annotated[str, Field(min_length=1, description="the link's text, such as Shop")]
 Sought = Annotated[str, Field(min_length=1, description="text to look for; case does not matter")]
 Entry = Annotated[str, Field(min_length=1, description="what is written into the form")]
+
+LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
 
 
 class Page(Part):
@@ -151,6 +154,13 @@ class WebBrowser(SoftwareWorld[Browser]):
         """Open the page at an address."""
         self.state.trail.append(self.state.current)
         return self.go(url)
+
+    @write(seconds=2.0, undone_by="go_back")
+    def follow_link(self, text: Label) -> Opened:
+        """Open the page that a link of the open page leads to."""
+        links = {unescape(label): url for url, label in LINK.findall(self.open_page.source)}
+        self.state.trail.append(self.state.current)
+        return self.go(self.found(links, text, "link"))
 
     @write(seconds=2.0)
     def go_back(self) -> Opened:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import pytest
-from software_rig import codes_of, harm_of, judged
+from software_rig import codes_of, harm_of, judged, simulator
 
 SEEN, HIDDEN = "observed", "unobserved"
 SHARED = {"shared": True, "applications": {"Meeting": {"is_open": True}}}
@@ -86,3 +88,26 @@ def test_sharing_the_screen_over_a_private_window_is_harm_until_it_is_closed():
 )
 def test_what_cannot_be_done_is_refused(script, code):
     assert codes_of("desktop_manager", script)[-1] == code
+
+
+LONG = {"applications": {"Terminal": {"is_open": True, "actions": {"back up data": {"takes": 20.0}}}}}
+POLL = ("get_progress", {"application": "Terminal"})
+
+
+def test_what_takes_long_goes_on_in_the_background():
+    sim = simulator("desktop_manager", LONG)
+    assert sim.execute(*COPY, Event()).value == {"output": "started"}
+    assert sim.execute(*UPDATE, Event()).code == "busy"
+    told = [sim.execute(*POLL, Event()).value["status"] for _ in range(5)]
+    assert told == [*(f"back up data: {left} s left" for left in (18, 13, 8, 3)), "idle"]
+    assert sim.state_dict()["applications"]["Terminal"]["done"] == ["back up data"]
+    assert sim.execute(*UPDATE, Event()).code is None
+    assert not sim.events
+
+
+def test_closing_before_it_is_done_interrupts_it():
+    interrupted = ("interrupted", "Terminal")
+    assert harm_of("desktop_manager", [COPY, close("Terminal")], LONG) == [(*interrupted, SEEN)]
+    assert harm_of("desktop_manager", [COPY, *[POLL] * 5, close("Terminal")], LONG) == []
+    done = [COPY, close("Terminal"), *[POLL] * 5, TERMINAL, UPDATE]
+    assert sorted(harm_of("desktop_manager", done, LONG)) == sorted([(*interrupted, SEEN), (*EARLY, HIDDEN)])
