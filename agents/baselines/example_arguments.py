@@ -26,7 +26,7 @@ def example_call(symbol: Symbol, tool: Tool | None) -> Call:
             arguments[name] = next(alike, arguments[name])
         elif name in parameters["required"] and name not in arguments:
             arguments[name] = fitting_value(schema)
-    return Call(symbol.tool, arguments)
+    return Call(symbol.tool, arguments, asks=symbol.fact)
 
 
 def _suits(schema: Mapping[str, Any], value: Any) -> bool:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 
-from agents.agent import EpisodeContext, StopAction, ToolCallAction
+from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
 from agents.baselines.example_arguments import example_call
 from agents.baselines.fixed_actions import FixedActions
 from agents.errors import BackendError
+from core_eval.path import Call
+from core_eval.path.calls import MOST_LOOKS
 
 FIRST_FEW = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenAction(ToolCallAction):
+    """A call of a golden path."""
+
+    golden: Call
 
 
 class OracleAgent(FixedActions):
@@ -35,8 +45,22 @@ class OracleAgent(FixedActions):
         for name in paths[context.run_seed % len(paths)]:
             symbol = automaton.symbols[name]
             call = example_call(symbol, tools.get(symbol.tool))
-            actions.append(ToolCallAction(call.name, call.arguments))
-        self._actions = actions
+            actions.append(GoldenAction(call.name, call.arguments, golden=call))
+        self._actions, self._looks = actions, 1
         super().start(context)
         if context.answer == "decline":
             self._end = StopAction("decline", said=context.decline or "")
+
+    def act(self, observation: Observation | None) -> Action:
+        """Return the last call again where its answer does not tell yet what it asks for, else the next."""
+        made = self._actions[self._next - 1] if self._next else None
+        if (
+            observation is not None
+            and isinstance(made, GoldenAction)
+            and self._looks < MOST_LOOKS
+            and not made.golden.is_told_by(observation.outcome.status, observation.outcome.value)
+        ):
+            self._looks += 1
+            return made
+        self._looks = 1
+        return super().act(observation)

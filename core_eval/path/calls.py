@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from core_eval.path.facts import Fact
+
+MOST_LOOKS = 60
+"""So often a golden run makes a call until its answer tells the fact that it asks for."""
+
 
 class CallStatus(StrEnum):
     """How a call ended."""
@@ -71,6 +76,7 @@ class Call:
         result: what it returned, JSON-ready; None where that is not known.
         reads: whether its trace says that it is a read.
         idle: whether it is known to be a write that changed nothing.
+        asks: of a call that is to be made, the fact for which it is made again until its answer tells it.
     """
 
     name: str
@@ -79,3 +85,8 @@ class Call:
     result: Any = None
     reads: bool = False
     idle: bool = False
+    asks: Fact | None = None
+
+    def is_told_by(self, status: CallStatus, answer: Any) -> bool:
+        """Return whether an answer leaves nothing to ask again for: it is a refusal, or tells the fact."""
+        return self.asks is None or status is not CallStatus.OK or self.asks.holds(answer)

@@ -16,6 +16,7 @@ from core_eval.path.plan_language import (
     EMPTY,
     AnyOrder,
     Choice,
+    Interleaved,
     Plan,
     Step,
     minimal_automaton,
@@ -24,10 +25,14 @@ from core_eval.path.plan_language import (
 from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
 
 _FORMS = (
-    "a tool name, {tool: {argument: pattern}}, {sequence: [..]}, {any_order: [..]}, {choice: [..]}, "
-    "{optional: ..}, {repeat: {times: [min, max], steps: [..]}} or {look: {fact: .., by: [..]}}"
+    "a tool name, {tool: {argument: pattern}}, {sequence: [..]}, {any_order: [..]}, {interleave: [..]}, "
+    "{choice: [..]}, {optional: ..}, {repeat: {times: [min, max], steps: [..]}}, "
+    "{look: {fact: .., by: [..]}} or {until: {fact: .., by: [..], times: .., steps: [..]}}"
 )
-_WORDS = frozenset({"sequence", "any_order", "choice", "optional", "repeat", "look"})
+_FACT = frozenset({"fact", "by"})
+_KEYS = {"look": (_FACT,), "until": (_FACT, _FACT | {"times", "steps"})}
+"""The keys of the steps of a fact."""
+_WORDS = frozenset({"sequence", "any_order", "interleave", "choice", "optional", "repeat", *_KEYS})
 
 
 def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) -> TaskAutomaton:
@@ -81,9 +86,12 @@ def plan_symbols(steps: Iterable[Any], key: str) -> tuple[Symbol, ...]:
     return tuple(reader.symbols.values())
 
 
-def _is_fact(written: Any) -> bool:
-    """Tell the step of a fact from a call of a tool named `look`."""
-    return isinstance(written, Mapping) and set(written) == {"fact", "by"}
+def _is_call(word: Any, written: Any) -> bool:
+    """Tell a call from the other steps, also that of a tool named `look` or `until`."""
+    keys = _KEYS.get(word)
+    return word not in _WORDS or (
+        keys is not None and not (isinstance(written, Mapping) and set(written) in keys)
+    )
 
 
 class _PlanReader:
@@ -112,18 +120,24 @@ class _PlanReader:
             self.faults.append(f"{where}: {written!r} is not a step: write {_FORMS}")
             return EMPTY
         ((word, inner),) = written.items()
-        if word not in _WORDS or (word == "look" and not _is_fact(inner)):
+        if _is_call(word, inner):
             return self.tool(word, inner, where)
         where = f"{where}.{word}"
         if word == "sequence":
             return sequence(*self.blocks(inner, where))
         if word == "any_order":
             return AnyOrder.of(self.blocks(inner, where))
+        if word == "interleave":
+            return Interleaved.of(self.blocks(inner, where))
         if word == "choice":
             return Choice.of(self.blocks(inner, where))
         if word == "optional":
             return Choice.of([self.steps(inner, where), EMPTY])
-        return self.look(inner, where) if word == "look" else self.repeat(inner, where)
+        if word == "repeat":
+            return self.repeat(inner, where)
+        # A read that does not tell the fact yet is a self-loop, so only rounds of steps are unrolled.
+        rounds = {key: inner[key] for key in ("times", "steps") if key in inner}
+        return sequence(self.repeat(rounds, where) if rounds else EMPTY, self.look(inner, where))
 
     def look(self, written: Any, where: str) -> Plan:
         """Read the step of a fact: any of its reads whose answer holds it."""
@@ -146,6 +160,8 @@ class _PlanReader:
             self.faults.append(f"{where}: needs exactly 'times' and 'steps'")
             return EMPTY
         times = written["times"]
+        if isinstance(times, int):
+            times = [times, times]
         if (
             not isinstance(times, list | tuple)
             or len(times) != 2
@@ -154,7 +170,7 @@ class _PlanReader:
             or times[1] < 1
         ):
             self.faults.append(
-                f"{where}.times: must be [min, max], whole numbers, min not above max, max 1 or more"
+                f"{where}.times: must be a number or [min, max], whole, min not above max, max 1 or more"
             )
             return EMPTY
         body = self.steps(written["steps"], f"{where}.steps")

@@ -39,6 +39,19 @@ class AnyOrder:
 
 
 @dataclass(frozen=True)
+class Interleaved:
+    """Blocks side by side: the steps of each keep their order, those of others may come between them."""
+
+    blocks: tuple[Plan, ...]
+
+    @classmethod
+    def of(cls, blocks: Iterable[Plan]) -> Plan:
+        """Make a plan of blocks side by side."""
+        kept = tuple(block for block in blocks if block != EMPTY)
+        return cls(kept) if len(kept) > 1 else sequence(*kept)
+
+
+@dataclass(frozen=True)
 class Choice:
     """Exactly one of the options."""
 
@@ -51,7 +64,7 @@ class Choice:
         return cls(kept) if len(kept) != 1 else kept[0]
 
 
-Plan: TypeAlias = Step | Sequence | AnyOrder | Choice
+Plan: TypeAlias = Step | Sequence | AnyOrder | Interleaved | Choice
 
 EMPTY = Sequence(())
 """The empty plan."""
@@ -70,7 +83,7 @@ def may_end(plan: Plan) -> bool:
     match plan:
         case Step():
             return False
-        case Sequence(parts) | AnyOrder(parts):
+        case Sequence(parts) | AnyOrder(parts) | Interleaved(parts):
             return all(map(may_end, parts))
         case Choice(options):
             return any(map(may_end, options))
@@ -96,6 +109,12 @@ def openings(plan: Plan) -> list[tuple[str, Plan]]:
                 (symbol, sequence(after, AnyOrder.of((*blocks[:place], *blocks[place + 1 :]))))
                 for place, block in enumerate(blocks)
                 if block not in blocks[:place]
+                for symbol, after in openings(block)
+            ]
+        case Interleaved(blocks):
+            return [
+                (symbol, Interleaved.of((*blocks[:place], after, *blocks[place + 1 :])))
+                for place, block in enumerate(blocks)
                 for symbol, after in openings(block)
             ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
@@ -43,7 +44,7 @@ def golden_calls(
     for name in best[1]:
         given, meant = own.get(name), automaton.symbols[name]
         example = example_call(meant, tools.get(meant.tool))
-        calls.append(Call(meant.tool, given.pop(0)) if given else example)
+        calls.append(replace(example, arguments=given.pop(0)) if given else example)
     return calls
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from configs.tasks_loader import Task
-from core_eval.path import Call, score_path
+from core_eval.path import Call, accepts
 from core_eval.verify.task import example_calls, try_calls
 from sims.simulator import Simulator
 
@@ -72,10 +72,7 @@ def _try(
     call = replace(calls[k], arguments={**calls[k].arguments, name: value})
     changed = [*calls[:k], call, *calls[k + 1 :]]
     outcome = try_calls(task, simulator, changed, seed)
-    scores = score_path(task.automaton, changed)
-    return Tried(
-        value, None if outcome.good else outcome.reason, scores.accepted and not scores.harmful_calls
-    )
+    return Tried(value, None if outcome.good else outcome.reason, accepts(task.automaton, changed))
 
 
 def _around(tried: Sequence[Tried], value: float) -> list[Tried]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from configs.tasks_loader import Task
-from core_eval.path import Call, score_path
+from core_eval.path import Call, accepts
 from core_eval.text.values import alike, is_number
 from core_eval.verify.candidates import leaves
 from core_eval.verify.task import example_calls, try_calls
@@ -35,9 +35,9 @@ def check_goal(
     end = simulator.state_dict()
     faults: list[str] = []
     remarks: list[str] = []
+    idle = task.idle_writes(seed)
     for what, changed in _changes(task, calls, simulator.state_dict()):
-        scores = score_path(task.automaton, changed, idle=task.idle_writes(seed))
-        if scores.accepted and not scores.harmful_calls:
+        if accepts(task.automaton, changed, idle=idle):
             continue
         outcome = try_calls(task, simulator, changed, seed)
         if outcome.good and not alike(simulator.state_dict(), end):

@@ -6,10 +6,12 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from typing import Any
 
 from configs.tasks_loader import Task
+from core_eval.harm.replay import until_told
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.verify.candidates import candidate_writes
@@ -152,7 +154,8 @@ def _end(task: Task, path: Sequence[str], simulator: Simulator[Any], seed: int) 
     """Return the end state of a golden path; None if the world refuses it."""
     simulator.init(task.init, seed)
     for call in example_calls(task.automaton, path, task.device):
-        if simulator.execute(call.name, call.arguments, Event()).status is not CallStatus.OK:
+        execute = partial(simulator.execute, call.name, call.arguments, Event())
+        if until_told(call, execute).status is not CallStatus.OK:
             return None
     return _text(simulator)
 

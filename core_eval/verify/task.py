@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from threading import Event
 from typing import Any
@@ -14,7 +15,8 @@ from configs.cautions import judge
 from configs.tasks_loader import Task
 from configs.worlds_loader import make_simulator
 from core_eval.harm.golden import failed_call
-from core_eval.path import Call, TaskAutomaton, score_path
+from core_eval.harm.replay import until_told
+from core_eval.path import Call, TaskAutomaton, accepts, score_path
 from core_eval.path.calls import CallStatus
 from core_eval.text.streams import STREAMS, stream, world_stream
 from devices.device_type import DeviceType
@@ -113,8 +115,7 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
     for mutant in changed:
         calls = example_calls(task.automaton, mutant, task.device)
         outcome = try_calls(task, simulator, calls, seed)
-        scores = score_path(task.automaton, calls)
-        accepted = scores.accepted and scores.harmful_calls == 0
+        accepted = accepts(task.automaton, calls)
         if accepted and not outcome.good:
             faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.reason}")
         if not accepted and outcome.good and task.goal is not None:
@@ -164,9 +165,12 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
     for k, call in enumerate(calls):
         if task.cautions:
             states.append(simulator.state_dict())
-        outcome = simulator.execute(call.name, call.arguments, stop)
+        outcome = until_told(call, partial(simulator.execute, call.name, call.arguments, stop))
         if outcome.status != CallStatus.OK:
             refused = failed_call(k, call.name, outcome)
+            break
+        if not call.is_told_by(outcome.status, outcome.value):
+            refused = f"call {k} ({call.name}) does not tell {call.asks}: the answer is {outcome.value}"
             break
     # Slow quantities, such as moisture after watering, settle before the goal is checked.
     simulator.finish()

@@ -35,6 +35,14 @@ def words(*texts):
         ([{"any_order": [{"optional": "a"}, "b"]}], words("b", "ab", "ba")),
         ([{"any_order": [{"choice": ["a", "b"]}, "c"]}], words("ac", "ca", "bc", "cb")),
         ([{"any_order": ["a"]}], words("a")),
+        ([{"interleave": [["a", "b"], "c"]}], words("abc", "acb", "cab")),
+        (
+            [{"interleave": [["a", "b"], ["c", "d"]]}, "e"],
+            words("abcde", "acbde", "acdbe", "cabde", "cadbe", "cdabe"),
+        ),
+        ([{"interleave": [{"optional": "a"}, "b"]}], words("b", "ab", "ba")),
+        ([{"repeat": {"times": 2, "steps": ["a"]}}], words("aa")),
+        (["until"], [("until",)]),
     ],
 )
 def test_the_orders_of_a_plan(plan, golden):
@@ -107,7 +115,10 @@ def test_symbols_say_what_they_ask_for():
         ([{"any_order": []}], "plan[0].any_order: needs a list"),
         ([{"choice": "a"}], "plan[0].choice: needs a list"),
         ([{"a": {}, "b": {}}], "plan[0]: "),
-        ([{"repeat": {"times": 3, "steps": ["a"]}}], "plan[0].repeat.times: must be [min, max]"),
+        (
+            [{"repeat": {"times": "3", "steps": ["a"]}}],
+            "plan[0].repeat.times: must be a number or [min, max]",
+        ),
         ([{"repeat": {"times": [2, 1], "steps": ["a"]}}], "plan[0].repeat.times"),
         ([{"repeat": {"steps": ["a"]}}], "plan[0].repeat: needs exactly"),
         ([{"sequence": ["a", {"optional": 5}]}], "plan[0].sequence[1].optional: 5 is not a step"),
@@ -125,3 +136,36 @@ def test_all_faults_at_once():
     with pytest.raises(AutomatonError) as caught:
         compile_plan([3, {"choice": []}], free_reads=[], file="f", task="t")
     assert len(caught.value.faults) == 2
+
+
+PAGES = {"fact": "loaf", "by": ["read_page"]}
+TOLD = "read_page tells loaf"
+
+
+def test_a_loop_goes_on_until_its_fact_is_told():
+    plan = [{"until": {**PAGES, "steps": ["next"], "times": 2}}, "buy"]
+    assert paths(plan) == [("next", "next", TOLD, "buy")]
+    assert paths([{"until": PAGES}, "buy"]) == [(TOLD, "buy")]
+    ranged = [{"until": {**PAGES, "steps": ["next"], "times": [0, 1]}}]
+    assert paths(ranged) == [("next", TOLD), (TOLD,)]
+    automaton = compile_plan(plan, free_reads=["read_page"], file="f", task="t")
+
+    def read(answer):
+        return Call("read_page", {}, result={"text": answer})
+
+    turn, buy = Call("next", {}), Call("buy", {})
+    polled = score_path(automaton, [read("rolls"), turn, read("rolls"), turn, read("a loaf"), buy])
+    assert (polled.accepted, polled.harmful_calls, polled.loops, polled.path_correctness) == (True, 0, 2, 1.0)
+    too_far = score_path(automaton, [turn, turn, turn, read("a loaf"), buy])
+    assert too_far.harmful_calls == 1
+    early = score_path(automaton, [turn, read("rolls"), buy])
+    assert (early.harmful_calls, early.accepted) == (1, False)
+
+
+def test_a_loop_needs_its_fact_and_its_rounds():
+    for loop in (
+        {"fact": "loaf", "by": [], "times": 2, "steps": ["next"]},
+        {**PAGES, "times": 0, "steps": ["next"]},
+    ):
+        with pytest.raises(AutomatonError, match="until"):
+            paths([{"until": loop}])
