@@ -7,7 +7,15 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from configs.errors import ConfigError
-from configs.tasks_loader import TASKS_FOLDER, Task, TaskFile, merged_files, read_tasks, task_files
+from configs.tasks_loader import (
+    TASKS_FOLDER,
+    Task,
+    TaskFile,
+    merged_files,
+    read_tasks,
+    task_builder,
+    task_files,
+)
 from configs.worlds_loader import known_world
 from configs.yaml_file import nearest
 from core_eval.text.foreign_text import STDIN
@@ -22,7 +30,8 @@ def read_suite(ref: str) -> TaskFile:
     """Return the tasks of a suite; malformed ones are reported instead of raised.
 
     Args:
-        ref: `core`, a world's name, a task file, a folder of task files, or a pattern such as `tasks/*.yaml`.
+        ref: `core`, a world's name, a task file, a folder of task files, a pattern such as `tasks/*.yaml`, or
+            a single task as `load_task` takes it.
 
     Raises:
         ConfigError: there is no such suite, it has no tasks, or a file is wrong as a whole.
@@ -32,6 +41,8 @@ def read_suite(ref: str) -> TaskFile:
         found = merged_files(read_tasks(file) for file in task_files())
         own = tuple(task for task in found.tasks if task.world is not None and task.world.type.name == world)
         found = TaskFile(own, found.malformed)
+    elif (task := _task(ref)) is not None:
+        found = TaskFile((task,), {})
     else:
         found = merged_files(read_tasks(file) for file in suite_files(ref))
     if not found.tasks and not found.malformed:
@@ -58,10 +69,25 @@ def suite_files(ref: str) -> list[Path]:
         files = sorted(path for path in map(Path, found) if path.is_file())
     else:
         names = nearest([CORE, *WORLD_TYPES], ref)
-        raise ConfigError(f"no suite {ref!r}: name a file, a folder, a pattern of files, or one of {names}")
+        raise ConfigError(
+            f"no suite {ref!r}: name a file, a folder, a pattern of files, a task, or one of {names}"
+        )
     if not files:
         raise ConfigError(f"suite {ref!r}: there is no task file ({', '.join(SUFFIXES)})")
     return files
+
+
+def _task(ref: str) -> Task | None:
+    """Return the task that a reference means; None where it means files, or nothing."""
+    if ref in (CORE, str(STDIN)) or Path(ref).exists() or has_magic(ref):
+        return None
+    try:
+        build = task_builder(ref)
+    except ConfigError:
+        if "#" in ref or "@" in ref:
+            raise
+        return None
+    return build({})
 
 
 def task_ref(task: Task) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from configs.goal import Goal
 from configs.idle_writes import IdleWrites
 from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
 from configs.task_places import UnknownPlaceError, expand_places, places
+from configs.task_template import Template
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
 from core_eval.path import AutomatonError, CoreTask, Symbol, TaskAutomaton, compile_plan, plan_symbols
@@ -52,6 +53,7 @@ class Task:
         cautions: what must hold before a risky call, or be restored after it.
         names: the world that a record of CORE's JSON names, where its file does not place it: it may take
             place there, and in any world that has its tools and arguments; else None.
+        instance_of: the id of the template of which it is an instance; None: of none.
     """
 
     id: str
@@ -72,6 +74,12 @@ class Task:
     mentions: tuple[float | str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     names: str | None = None
+    instance_of: str | None = None
+
+    @property
+    def template(self) -> str:
+        """The id that it shares with the other instances of its template; of no template its own."""
+        return self.instance_of or self.id
 
     def for_device(self, device: DeviceType, world: str | None) -> Task | None:
         """Return the task for a rig's device, in the world that it simulates; None where it is for another.
@@ -163,7 +171,7 @@ def list_tasks(file: Path | None = None) -> list[Task]:
     Raises:
         ConfigError: the file or one of its tasks is wrong.
     """
-    return [build({}) for _, build in _all_entries(file)]
+    return [entry.build({}) for entry in _all_entries(file)]
 
 
 def merged_files(files: Iterable[TaskFile]) -> TaskFile:
@@ -226,26 +234,28 @@ def load_automata(path: Path) -> TaskAutomata:
     return found
 
 
-def _task_file(entries: Iterable[tuple[str, Build]]) -> TaskFile:
+def _task_file(entries: Iterable[_Entry]) -> TaskFile:
     tasks: list[Task] = []
     malformed: dict[str, tuple[str, ...]] = {}
-    for task_id, build in entries:
+    for entry in entries:
         try:
-            tasks.append(build({}))
+            tasks.append(entry.build({}))
         except MalformedTaskError as error:
-            malformed[task_id] = error.faults
+            malformed[entry.id] = error.faults
         except ConfigError as error:
-            malformed[task_id] = (str(error),)
+            malformed[entry.id] = (str(error),)
     return TaskFile(tuple(tasks), malformed)
 
 
-def _all_entries(file: Path | None) -> Iterator[tuple[str, Build]]:
+def _all_entries(file: Path | None) -> Iterator[_Entry]:
     for path in task_files() if file is None else [file]:
         yield from _entries(path)
 
 
 def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
     """Return the task that a reference means: a shipped id, `FILE` with one task, or `FILE#ID`.
+
+    `ID@SEED` is the instance of a template that the seed draws.
 
     Args:
         ref: the reference; the file `-` is standard input.
@@ -270,16 +280,18 @@ def task_builder(ref: str) -> Build:
         if wanted or path.suffix in (".yaml", ".yml", ".json"):
             raise ConfigError("no such task file", file=path)
         wanted = ref
-    entries: list[tuple[str, Build]] = []
+    entries: list[_Entry] = []
     for file in [path] if is_file else task_files():
-        for task_id, build in _entries(file):
-            if task_id == wanted:
+        for entry in _entries(file):
+            if (build := entry.find(wanted)) is not None:
                 return build
-            entries.append((task_id, build))
+            entries.append(entry)
     if not wanted and len(entries) == 1:
-        return entries[0][1]
+        return entries[0].build
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
-    ids = nearest([task_id for task_id, _ in entries], wanted)
+    if any(entry.id == wanted.rpartition("@")[0] for entry in entries):
+        fault += " (only a template has instances by seed)"
+    ids = nearest([entry.id for entry in entries], wanted)
     raise ConfigError(f"{fault}; the tasks are {ids}", file=path if is_file else None)
 
 
@@ -287,8 +299,30 @@ Build = Callable[[Mapping[str, Any]], Task]
 """Makes a task, given the overrides of its world's initial state; raises ConfigError where it is wrong."""
 
 
-def _entries(path: Path) -> Iterator[tuple[str, Build]]:
-    """Return the ids of a file's tasks, each with a function that builds the task."""
+@dataclass(frozen=True)
+class _Entry:
+    """A task of a file.
+
+    Attributes:
+        id: its own.
+        build: makes it.
+        instances: of a template, what makes its instances by seed; by the template's id, and by its own.
+    """
+
+    id: str
+    build: Build
+    instances: Mapping[str, Callable[[int], Build]] = field(default_factory=dict)
+
+    def find(self, wanted: str) -> Build | None:
+        """Return what makes the task with that id, where it is this one or an instance of it."""
+        if wanted == self.id:
+            return self.build
+        own, _, seed = wanted.rpartition("@")
+        return self.instances[own](int(seed)) if own in self.instances and seed.isdecimal() else None
+
+
+def _entries(path: Path) -> Iterator[_Entry]:
+    """Return a file's tasks."""
     text = _text(path)
     return _core_entries(path, text) if is_core_text(text) else _yaml_entries(path, text)
 
@@ -304,7 +338,7 @@ _parsed = lru_cache(maxsize=64)(load_yaml)
 """Task files as YAML: a run of a suite looks each of its tasks up in them."""
 
 
-def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
+def _yaml_entries(path: Path, text: str) -> Iterator[_Entry]:
     file = _parsed(path, text)
     if "core" in file.data:
         yield from _aliased_entries(file)
@@ -316,11 +350,37 @@ def _yaml_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
         raise file.error("must be a list of at least one task", "tasks")
     seen: set[str] = set()
     for index in range(len(entries)):
-        entry = file.validate(TaskEntry, "tasks", index)
-        if entry.id in seen:
-            raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
-        seen.add(entry.id)
-        yield entry.id, _YamlTask(file, index, entry).build
+        template = Template.at(file, index)
+        found = [_written(file, index)] if template is None else list(_templated(template))
+        for entry in found:
+            if entry.id in seen:
+                raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
+            seen.add(entry.id)
+        yield from found
+
+
+def _written(file: YamlFile, index: int) -> _Entry:
+    entry = file.validate(TaskEntry, "tasks", index)
+    return _Entry(entry.id, _YamlTask(file, index, entry).build)
+
+
+def _templated(template: Template) -> Iterator[_Entry]:
+    """Yield the tasks without a seed of a template: one for each branch."""
+    for place, (task_id, branch) in enumerate(template.branches()):
+        instances = {task_id: partial(_instance, branch)}
+        if not place:
+            instances[template.entry.id] = partial(_instance, template)
+        yield _Entry(task_id, _instance(branch, None), instances)
+
+
+def _instance(template: Template, seed: int | None) -> Build:
+    filled = cache(template.instance)
+
+    def build(init: Mapping[str, Any]) -> Task:
+        file, entry = filled(seed)
+        return replace(_YamlTask(file, template.index, entry).build(init), instance_of=template.entry.id)
+
+    return build
 
 
 @dataclass(frozen=True)
@@ -431,15 +491,15 @@ def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:
         )
 
 
-def _core_entries(path: Path, text: str) -> Iterator[tuple[str, Build]]:
+def _core_entries(path: Path, text: str) -> Iterator[_Entry]:
     content = load_core_file(path, text)
     for task in content.tasks:
-        yield task.id, partial(_from_core, path, task, None, lambda world: {})
+        yield _Entry(task.id, partial(_from_core, path, task, None, lambda world: {}))
     for task_id, faults in content.malformed.items():
-        yield task_id, partial(_malformed, faults)
+        yield _Entry(task_id, partial(_malformed, faults))
 
 
-def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
+def _aliased_entries(file: YamlFile) -> Iterator[_Entry]:
     """Return the tasks of CORE's JSON that a task file names, with its aliases, world and initial states."""
     entry = file.validate(CoreEntry)
     path = file.path.parent / entry.core
@@ -459,9 +519,9 @@ def _aliased_entries(file: YamlFile) -> Iterator[tuple[str, Build]]:
             )
     for task in content.tasks:
         own = partial(_own_init, file, task.id, entry.init.get(task.id, {}))
-        yield task.id, partial(_from_core, file.path, task, entry.world, own)
+        yield _Entry(task.id, partial(_from_core, file.path, task, entry.world, own))
     for task_id, faults in content.malformed.items():
-        yield task_id, partial(_malformed, faults)
+        yield _Entry(task_id, partial(_malformed, faults))
 
 
 def _malformed(faults: Sequence[str], _: Mapping[str, Any]) -> Task:

@@ -163,7 +163,11 @@ class _Builder:
 
     def _key(self, node: yaml.Node) -> Any:
         if not isinstance(node, yaml.ScalarNode):
-            raise YamlError("a key must be text, and this one is a list or a mapping", _line(node))
+            raise YamlError(
+                "a key must be text, and this one is a list or a mapping "
+                '(an expression needs quotes: "{{ ... }}")',
+                _line(node),
+            )
         # `on`, `off`, `yes` and `no` are names as good as any other.
         return node.value if node.tag in (_MERGE, f"{_TAG}bool") else self.built[id(node)].value
 

@@ -30,6 +30,7 @@ from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
 from configs.rig_config import RigConfig
 from configs.task_entry import TaskEntry, TaskLimits
+from configs.task_template import Branch, Parameter, TemplateEntry
 from configs.twin_config import TwinConfig
 from configs.variation import Variation
 from configs.worlds_loader import load_world
@@ -194,6 +195,19 @@ def config_page() -> str:
         "The keys of an entry of `cautions` ([what they are](../plans.md#cautions)):",
         "",
         keys(Caution),
+        "",
+        "An entry with `parameters` or `branches` is [a template](../own-task.md#templates) of tasks. It",
+        "has, beside those of a task, the keys",
+        "",
+        keys(TemplateEntry),
+        "",
+        "a parameter the keys",
+        "",
+        keys(Parameter),
+        "",
+        "and a branch, beside those of a task, the keys",
+        "",
+        keys(Branch),
         "",
         "A task file may take its tasks from CORE's JSON instead; its keys then are:",
         "",

@@ -38,6 +38,7 @@ def list_all(
             [
                 {
                     "id": task.id,
+                    "template": task.template,
                     "world": None if task.world is None else task.world.name,
                     "device": task.device.name,
                     "difficulty": task.difficulty,
@@ -57,7 +58,9 @@ def list_all(
 
 @app.command("show")
 def show(
-    task: Annotated[str, typer.Argument(help="A task's id, or FILE or FILE#ID.")],
+    task: Annotated[
+        str, typer.Argument(help="A task's id, or FILE or FILE#ID; ID@SEED draws an instance of a template.")
+    ],
     svg: Annotated[Path | None, typer.Option(help="Draw the automaton to this file, as SVG.")] = None,
     dot: Annotated[Path | None, typer.Option(help="Write the automaton to this file, as DOT.")] = None,
     db: Annotated[Path | None, typer.Option(help="A log with the episode to draw.")] = None,
@@ -90,6 +93,7 @@ def show(
         print_json(
             {
                 "task": loaded.id,
+                "template": loaded.template,
                 "device": loaded.device.name,
                 "world": None if loaded.world is None else loaded.world.name,
                 "difficulty": loaded.difficulty,

@@ -29,8 +29,8 @@ def verify(
     suite: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Task files (YAML or CORE's JSON; - is standard input), folders, patterns of files, or "
-            "worlds' names; default: the shipped tasks."
+            help="Task files (YAML or CORE's JSON; - is standard input), folders, patterns of files, worlds' "
+            "names, or tasks (ID@SEED: an instance of a template); default: the shipped tasks."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of worlds and samples.")] = 0,

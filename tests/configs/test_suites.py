@@ -61,7 +61,7 @@ def test_a_malformed_task_does_not_hide_the_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ref", "says"),
     [
-        ("nothing", "no suite 'nothing': name a file, a folder, a pattern of files, or one of "),
+        ("nothing", "no suite 'nothing': name a file, a folder, a pattern of files, a task, or one of "),
         ("{}/empty", "there is no task file"),
         ("{}/*.json", "there is no task file"),
     ],
@@ -71,3 +71,11 @@ def test_a_suite_without_tasks_is_one_line(folder: Path, ref: str, says: str) ->
     with pytest.raises(ConfigError) as caught:
         read_suite(ref.format(folder))
     assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_task_is_a_suite_of_its_own(tmp_path: Path) -> None:
+    assert [task.id for task in read_suite("fill_up_rent_that_is_full@4").tasks] == [
+        "fill_up_rent_that_is_full@4"
+    ]
+    with pytest.raises(ConfigError, match="only a template has instances by seed"):
+        read_suite("water_one_plant@4")
