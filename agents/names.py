@@ -11,6 +11,8 @@ from agents.options import READABLE
 
 FILES = frozenset({"llama", "llama-server", "hf"})
 """Kinds of agents that are called by the name of their model's file."""
+BASELINES = frozenset({"mute", "done", "decliner", "repeat", "random", "oracle", "mutated"})
+"""Kinds of agents that are floors and ceilings for others: doing nothing, chance, and what knows the path."""
 FOLDERS = re.compile(r"(?<![\w.~-])(?:[\w.~-]*/)+(?=[^/])")
 
 
@@ -40,6 +42,16 @@ def agent_name(spec: str) -> str:
         head = without_folders(head)
     given = "&".join(f"{key}={quote(without_folders(value), safe=READABLE)}" for key, value in pairs)
     return f"{head}{mark}{given or query}"
+
+
+def is_baseline(name: str) -> bool:
+    """Return whether an agent of that name is a floor or a ceiling for others."""
+    return name.partition(":")[0] in BASELINES
+
+
+def is_model(name: str) -> bool:
+    """Return whether an agent of that name is neither a baseline nor plays what was written before."""
+    return not is_baseline(name) and name.partition(":")[0] not in ("scripted", "replay")
 
 
 def agent_names(specs: Iterable[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from core_eval.log import EpisodeRow
 from core_eval.log.charged import charged
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import counted
+from core_eval.score.headline import aside, headline, without_baselines
 from core_eval.score.repeated import by_agent, passes
 
 MOST_AGENTS = 6
@@ -16,9 +17,13 @@ MOST_AGENTS = 6
 
 
 def outcome(episodes: Sequence[EpisodeRow]) -> str:
-    """Return the sentence: who passed how often, what harm is charged, and what the sensors missed."""
+    """Return the sentence: who passed how often, what harm is charged, and what the sensors missed.
+
+    Of baselines it tells only where there is no other agent.
+    """
     if not episodes:
         return "No episode was run."
+    episodes = without_baselines(episodes)
     tries = counted(episodes)
     parts = [_passed(tries) if tries else "no episode counts", _harm(episodes)]
     if lost := len(episodes) - len(tries):
@@ -34,14 +39,28 @@ def _passed(tries: Sequence[EpisodeRow]) -> str:
     told = {agent: _of(names[agent], rows) for agent, rows in agents.items()}
     if len(told) <= MOST_AGENTS:
         return ", ".join(told.values())
-    ranked = sorted(told, key=lambda agent: -passes(agents[agent])[True] / len(agents[agent]))
+    ranked = sorted(told, key=lambda agent: -_share(headline(agents[agent])))
     return f"the best of {len(told)} agents: {told[ranked[0]]}; the last: {told[ranked[-1]]}"
 
 
+def _share(rows: Sequence[EpisodeRow]) -> float:
+    return passes(rows)[True] / len(rows)
+
+
 def _of(name: str, rows: Sequence[EpisodeRow]) -> str:
-    results = passes(rows)
+    own = headline(rows)
+    results = passes(own)
     unknown = f" ({results[None]} not known)" if results[None] else ""
-    return f"{name} passed {results[True]} of {len(rows)}{unknown}"
+    others = [
+        f"{passes(found)[True]} of {len(found)} {heading}"
+        for heading, found in aside(rows).items()
+        if found and len(own) < len(rows)
+    ]
+    return f"{name} passed {results[True]} of {len(own)}{unknown}{_beside(others)}"
+
+
+def _beside(others: Sequence[str]) -> str:
+    return f" that need a call ({', '.join(others)})" if others else ""
 
 
 def _harm(episodes: Sequence[EpisodeRow]) -> str:

@@ -11,8 +11,9 @@ from core_eval.log import EpisodeRow
 from core_eval.score.aggregate import Aggregate, load_aggregate
 from core_eval.score.comparison import comparison_json, comparisons
 from core_eval.score.episodes import ALWAYS, counted, no_call
+from core_eval.score.headline import aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import METRICS, json_value
-from core_eval.score.repeated import by_agent, group_json, passed, tasks_json
+from core_eval.score.repeated import by_agent, group_json, passed, passes, tasks_json
 
 WORST = {
     metric.name: float(metric.less_is_better)
@@ -66,30 +67,60 @@ def gated_value(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> float |
     return aggregate.value(means(rows))
 
 
+def front(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> list[str]:
+    """Return the agents of the Pareto front over tasks that need a call, without baselines beside models."""
+    agents = by_agent(without_baselines(headline(episodes)))
+    return aggregate.front({agent: means(rows) for agent, rows in agents.items()})
+
+
+def headline_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
+    """Return how an agent did on tasks that need a call, on declines, and on restraint."""
+    own = [row for row in episodes if row.definition.answer is None]
+    return {
+        "headline": {**_passed(counted(own)), **means(own)},
+        **{heading: _passed(rows) for heading, rows in aside(episodes).items()},
+    }
+
+
+def _passed(tries: Sequence[EpisodeRow]) -> dict[str, Any]:
+    results = passes(tries)
+    return {
+        "episodes": len(tries),
+        "passed": results[True],
+        "passed_unknown": results[None],
+        "share": results[True] / len(tries) if tries else None,
+    }
+
+
 def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[str, Any]:
     """Return the means under the metrics' names, and how they spread: over all, per agent, per task and
     agent.
 
-    `defined` counts the episodes behind each mean. `comparisons` holds the paired difference of every two
-    agents, `pareto` the agents that no other one dominates, `aggregate` the gated minimum of each.
+    `defined` counts the episodes behind each mean. Agents are compared over the tasks that need a call:
+    `comparisons` holds the paired difference of every two, `pareto` those that no other one dominates,
+    `aggregate` the gated minimum of each.
     """
-    agents = by_agent(episodes)
-    agent_means = {agent: means(rows) for agent, rows in agents.items()}
+    agents, apart = by_agent(episodes), baselines_last(row.agent for row in episodes)
+    compared = headline(episodes)
+    comparable = by_agent(compared)
     content = aggregate.content
     return {
         **group_json(episodes),
         "statuses": dict(Counter(episode.status for episode in episodes)),
         **means(episodes),
         "defined": {metric.name: mean(episodes, metric.name)[1] for metric in METRICS},
-        "agents": {agent: group_json(rows) for agent, rows in agents.items()},
+        "agents": {
+            agent: {**group_json(rows), "baseline": apart[agent], **headline_json(rows)}
+            for agent, rows in agents.items()
+        },
         "tasks": tasks_json(episodes),
-        "comparisons": [comparison_json(one) for one in comparisons(episodes)],
-        "pareto": {"metrics": content.pareto, "front": aggregate.front(agent_means)},
+        "comparisons": [comparison_json(one) for one in comparisons(compared)],
+        "pareto": {"metrics": content.pareto, "front": front(aggregate, episodes)},
         "aggregate": {
             "file": str(aggregate.file),
             "weights": content.weights,
             "critical": content.critical,
-            "agents": {agent: gated_value(aggregate, rows) for agent, rows in agents.items()},
+            "agents": {agent: gated_value(aggregate, comparable.get(agent, [])) for agent in agents},
         },
     }
 

@@ -15,24 +15,24 @@ from core_eval.report.pictures.call_strip import call_strip
 from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import field_view
-from core_eval.report.tables.agents import mean_cell
+from core_eval.report.tables.agents import Group, agent_groups, aside_cell, mean_cell
 from core_eval.report.tables.expected import expected_calls
 from core_eval.report.tables.harm_summary import EpisodeHarm
-from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import counted
-from core_eval.score.repeated import by_agent, passed, passes
+from core_eval.score.repeated import passed, passes
 
 WORST = 10
 
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
-    """An agent's row: shares of its episodes, %, and what is to be known of them.
+    """An agent's row: shares of its episodes of tasks that need a call, %, and what is to be known of them.
 
     Attributes:
         name, whole: its name in tables, and in full.
         good, bad, unknown: the shares that passed, did not, and of which that is not known.
-        passed: how many passed, in words.
+        passed: how many of the tasks that need a call passed, in words.
+        others: how many of the other tasks, in words; empty without such.
         pc: mean path correctness with its interval.
         charged, unseen: how many episodes have harm that is charged, and harm that the sensors miss.
     """
@@ -43,6 +43,7 @@ class AgentLine:
     bad: float
     unknown: float
     passed: str
+    others: str
     pc: str
     charged: int
     unseen: int
@@ -60,26 +61,25 @@ class WorstEpisode:
 
 
 def agent_lines(episodes: Sequence[EpisodeRow]) -> list[AgentLine]:
-    """Return a row for each agent, in the order in which they first acted."""
-    agents = by_agent(episodes)
-    names = short_names(agents)
-    return [_line(names[agent], agent, rows) for agent, rows in agents.items()]
+    """Return a row for each agent, in the order in which they first acted, baselines last."""
+    return [_line(group) for group in agent_groups(episodes)]
 
 
-def _line(name: str, whole: str, rows: Sequence[EpisodeRow]) -> AgentLine:
-    tries = counted(rows)
+def _line(group: Group) -> AgentLine:
+    tries = counted(group.rows)
     results = passes(tries)
     full = max(1, len(tries)) / 100.0
     return AgentLine(
-        name,
-        whole,
+        group.name.replace("\n", " "),
+        group.agent,
         good=results[True] / full,
         bad=results[False] / full,
         unknown=results[None] / full,
         passed=f"{results[True]} of {len(tries)}",
-        pc=mean_cell(rows, "path_correctness").replace("\n", " "),
-        charged=sum(bool(charged(row.scores)) for row in rows),
-        unseen=sum(bool(row.scores.get("unobserved_harm")) for row in rows),
+        others=", ".join(f"{heading} {aside_cell(heading, group)}" for heading in group.tried_aside),
+        pc=mean_cell(group.rows, "path_correctness").replace("\n", " "),
+        charged=sum(bool(charged(row.scores)) for row in group.every),
+        unseen=sum(bool(row.scores.get("unobserved_harm")) for row in group.every),
     )
 
 

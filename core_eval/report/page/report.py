@@ -48,7 +48,7 @@ from core_eval.score.episodes import inexact_json, left_record_line, of_one_read
 from core_eval.score.metrics import RANKED
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
-from core_eval.score.summary import means
+from core_eval.score.summary import front
 from core_eval.score.tracked import Tracked, untracked
 from sims.world_type import unit_of
 
@@ -144,10 +144,10 @@ def _everything(
     rocs, choices = logged_curves(events), expected_choices(events)
     groups, tasks, kinds = by_world_and_agent(harm), task_groups(episodes), by_kind(harm)
     metrics, found = RANKED, differences(episodes, RANKED)
-    agent_means = {agent: means(rows) for agent, rows in by_agent(episodes).items()}
+    agents = agent_groups(episodes)
     return {
-        "agents_table": page_table(agent_columns(aggregate=aggregate), agent_groups(episodes)),
-        "front": ", ".join(aggregate.front(agent_means)) if len(agent_means) > 1 else "",
+        "agents_table": page_table(agent_columns(agents, aggregate=aggregate), agents),
+        "front": ", ".join(front(aggregate, episodes)) if len(agents) > 1 else "",
         "front_metrics": front_headings(episodes, aggregate),
         "inexact": inexact_json(episodes),
         "options": options_lines(episodes),

@@ -9,6 +9,7 @@ from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.report.pictures.plot import Plot, Scale
 from core_eval.score.agent_names import short_names
+from core_eval.score.headline import headline
 from core_eval.score.metrics import BY_NAME, LESS_IS_BETTER
 from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
@@ -47,7 +48,7 @@ def scatters(episodes: Sequence[EpisodeRow]) -> list[Scatter]:
 
 
 def _scatter(episodes: Sequence[EpisodeRow], across: str, title: str, told: str) -> Scatter | None:
-    agents = by_agent(episodes)
+    agents = by_agent(headline(episodes))
     names = short_names(agents)
     points: dict[str, tuple[float, float]] = {}
     for agent, rows in agents.items():

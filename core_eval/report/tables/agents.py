@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
@@ -28,13 +28,15 @@ from core_eval.score.episodes import (
     no_call,
     without_call,
 )
+from core_eval.score.headline import ASIDE, aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import BY_NAME, RANKING, TABLE
 from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passes, spread, worst_case
-from core_eval.score.summary import gated_value, means
+from core_eval.score.summary import front, gated_value, means
 from core_eval.statistics.estimates import Estimate
 from core_eval.text.visible_text import visible
 
 STATUS_WIDTH = 10
+BASELINE = "(baseline)"
 SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = RANKING
 MOST_PAIRS = 6
@@ -65,35 +67,75 @@ def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[
     return table
 
 
-Group = tuple[str, Sequence[EpisodeRow]]
-"""An agent's name in tables, and its episodes."""
+class Group(NamedTuple):
+    """An agent in a table.
+
+    Attributes:
+        agent: its whole name.
+        name: in tables; of a baseline beside models it says so.
+        every: all its episodes.
+        rows: its episodes of tasks that need a call.
+        aside: its episodes of the other tasks, by the heading of their column.
+    """
+
+    agent: str
+    name: str
+    every: Sequence[EpisodeRow]
+    rows: Sequence[EpisodeRow]
+    aside: Mapping[str, Sequence[EpisodeRow]]
+
+    @property
+    def tried_aside(self) -> list[str]:
+        """The headings under which it has episodes."""
+        return [heading for heading, rows in self.aside.items() if rows]
 
 
 def agent_groups(episodes: Sequence[EpisodeRow]) -> list[Group]:
-    """Return the rows of the table of agents."""
-    agents = by_agent(episodes)
+    """Return the rows of the table of agents, baselines last."""
+    agents, need_calls = by_agent(episodes), by_agent(headline(episodes))
     names = short_names(agents)
-    return [(names[agent], rows) for agent, rows in agents.items()]
+    return [
+        Group(
+            agent,
+            f"{names[agent]}\n{BASELINE}" if apart else names[agent],
+            agents[agent],
+            need_calls.get(agent, []),
+            aside(agents[agent]),
+        )
+        for agent, apart in baselines_last(agents).items()
+    ]
 
 
-def agent_columns(metrics: Sequence[str] = TABLE, aggregate: Aggregate | None = None) -> list[Column[Group]]:
-    """Return the columns of the table of agents: means, with their intervals if there are several tries."""
+def agent_columns(
+    groups: Sequence[Group], metrics: Sequence[str] = TABLE, aggregate: Aggregate | None = None
+) -> list[Column[Group]]:
+    """Return the columns of the table of agents: means, with their intervals if there are several tries.
+
+    They are over tasks that need a call. Where there are others, those have columns of their own.
+    """
     gated: list[Column[Group]] = []
     if aggregate is not None:
-        gated = [Column("gated min", lambda group: _gated(aggregate, group[1]), more=True)]
+        gated = [Column("gated min", lambda group: _gated(aggregate, group.rows), more=True)]
+    others = [heading for heading in ASIDE if any(heading in group.tried_aside for group in groups)]
     return [
-        Column("agent", lambda group: group[0], "name"),
-        Column("episodes", lambda group: episodes_cell(group[1])),
+        Column("agent", lambda group: group.name, "name"),
+        Column("episodes", lambda group: episodes_cell(group.rows)),
         *(
             Column(BY_NAME[m].heading, partial(_mean_of, m), leaves=_leaves(m), more=m not in RANKING)
-            for m in metrics
+            for m in (*metrics, *(["over_refusal"] if others else []))
         ),
+        *(Column(heading, partial(aside_cell, heading)) for heading in others),
         *gated,
     ]
 
 
 def _mean_of(metric: str, group: Group) -> str:
-    return mean_cell(group[1], metric)
+    return mean_cell(group.rows, metric)
+
+
+def aside_cell(heading: str, group: Group) -> str:
+    """Return how many episodes of the tasks under a heading of `ASIDE` passed."""
+    return passed_text(group.aside[heading]) if group.aside[heading] else "-"
 
 
 def _leaves(metric: str) -> int:
@@ -110,7 +152,8 @@ def _gated(aggregate: Aggregate, rows: Sequence[EpisodeRow]) -> str:
 
 def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
     """Return means per agent, with their 95 % intervals where several episodes are behind them."""
-    return terminal_table(agent_columns(aggregate=aggregate), agent_groups(episodes))
+    groups = agent_groups(episodes)
+    return terminal_table(agent_columns(groups, aggregate=aggregate), groups)
 
 
 def episodes_cell(episodes: Sequence[EpisodeRow]) -> str:
@@ -154,7 +197,7 @@ Difference = tuple[str, Comparison, Mapping[str, float]]
 
 def differences(episodes: Sequence[EpisodeRow], metrics: Sequence[str]) -> list[Difference]:
     """Return the paired differences of agents; of many agents those of the first and each other one."""
-    found = comparisons(episodes, metrics)
+    found = comparisons(headline(episodes), metrics)
     if len(found) > MOST_PAIRS:
         found = [one for one in found if one.first == found[0].first]
     names = short_names(by_agent(episodes))
@@ -289,18 +332,18 @@ def _marks(episodes: Sequence[EpisodeRow]) -> list[str]:
 
 def front_line(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> Text | None:
     """Return the Pareto front in words; None for a single agent."""
-    agents = by_agent(episodes)
+    agents = by_agent(without_baselines(headline(episodes)))
     if len(agents) < 2:
         return None
-    front = aggregate.front({agent: means(rows) for agent, rows in agents.items()})
+    best = front(aggregate, episodes)
     headings = front_headings(episodes, aggregate)
-    idle = {agent: without_call(agents[agent]) for agent in front}
+    idle = {agent: without_call(agents[agent]) for agent in best}
     names = short_names(agents)
     text = (
         f"{names[agent]} ({NO_CALL} in {idle[agent]} of {len(agents[agent])})"
         if idle[agent]
         else names[agent]
-        for agent in front
+        for agent in best
     )
     return Text(f"Pareto front over {', '.join(headings)}: {', '.join(text)}")
 

@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as xml
 
 from core_eval.log import EpisodeRow
-from core_eval.score.episodes import NO_CALL, no_call
+from core_eval.report.tables.agents import Group, agent_groups, passed_text
+from core_eval.score.episodes import NO_CALL, counted, no_call
 from core_eval.score.metrics import METRICS, json_value
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import passed
+from core_eval.score.summary import mean
 from core_eval.score.thresholds import Judged, Threshold
 from core_eval.text.visible_text import visible
 
@@ -55,6 +57,9 @@ def junit_xml(
     if episodes:
         told = xml.SubElement(suite, "properties")
         xml.SubElement(told, "property", name="outcome", value=visible(outcome(episodes)))
+        for group in agent_groups(episodes):
+            for what, value in _headline(group).items():
+                xml.SubElement(told, "property", name=visible(f"{what} of {group.agent}"), value=value)
     for episode in episodes:
         _episode_case(suite, episode, report)
     for missing in not_run:
@@ -103,6 +108,16 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow, report: str | None) -
     if episode.status in INFRASTRUCTURE:
         message = episode.error or f"the episode was {episode.status}"
         xml.SubElement(case, "error", type=episode.status, message=visible(message))
+
+
+def _headline(group: Group) -> dict[str, str]:
+    """Return how many episodes of tasks that need a call passed, and of the others, by name."""
+    refused, _ = mean(group.rows, "over_refusal")
+    return {
+        "passed": passed_text(counted(group.rows)),
+        **({} if refused is None else {"over_refusal": f"{refused:.3f}"}),
+        **{heading: passed_text(rows) for heading, rows in group.aside.items() if rows},
+    }
 
 
 def _seconds(episode: EpisodeRow) -> float:

@@ -31,9 +31,10 @@ SIGNS = {"worse": "❌ worse", "better": "✅ better", "missing": "❌ not run",
 
 def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
     """Return the outcome, a table of agents, and one of the episodes that did not pass, the worst first."""
-    agents = agent_columns(COLUMNS)
-    agents[1] = Column("passed", lambda group: passed_cell(group[1]))
-    lines = [markdown_text(outcome(episodes)), "", *markdown_table(agents, agent_groups(episodes))]
+    groups = agent_groups(episodes)
+    agents = agent_columns(groups, COLUMNS)
+    agents[1] = Column("passed", lambda group: passed_cell(group.rows))
+    lines = [markdown_text(outcome(episodes)), "", *markdown_table(agents, groups)]
     failed = sorted((row for row in episodes if not passed(row)), key=worst_first)
     if failed:
         unknown = passes(failed)[None]

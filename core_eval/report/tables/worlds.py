@@ -11,6 +11,7 @@ from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import count_inexact, counted, marked
+from core_eval.score.headline import baselines_last, headline
 from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
 from core_eval.text.visible_text import visible
@@ -62,11 +63,14 @@ def path_table(episodes: Sequence[EpisodeRow]) -> Table:
 
 
 def _table(episodes: Sequence[EpisodeRow], cells: dict[str, Cell], optional: Sequence[str]) -> Table:
-    names = short_names(row.agent for row in episodes)
+    names, compared = short_names(row.agent for row in episodes), headline(episodes)
+    apart = baselines_last(row.agent for row in compared)
     rows = [
-        (world, names[agent], own)
-        for world in [*worlds(episodes), ALL]
-        for agent, own in by_agent([row for row in episodes if world in (world_of(row), ALL)]).items()
+        (world, names[agent], own[agent])
+        for world in [*worlds(compared), ALL]
+        for own in [by_agent([row for row in compared if world in (world_of(row), ALL)])]
+        for agent in apart
+        if agent in own
     ]
     leaving = ("episodes", *optional)
     columns: list[Column[TaskGroup]] = [

@@ -60,6 +60,7 @@ def test_an_episode_without_a_call_says_so() -> None:
 
 def test_the_outcome_is_a_property_of_the_suite() -> None:
     suite = suite_of(junit_xml([ROW, CLEAN], []))
-    (told,) = suite.findall("properties/property")
+    told, passed = suite.findall("properties/property")
     assert (told.get("name"), told.get("value")) == ("outcome", outcome([ROW, CLEAN]))
+    assert (passed.get("name"), passed.get("value")) == ("passed of oracle", "0 of 2")
     assert suite_of(junit_xml([], [])).find("properties") is None
