@@ -252,7 +252,7 @@ def print_memory(path: Path, n_ctx: int, kv_type: str) -> None:
     task = load_task("water_one_plant")
     made = ModelOptions.model_validate({"n_ctx": n_ctx, "kv_type": kv_type, "max_seconds": 36_000})
     agent = NativeScaffold(LlamaBackend(path, made))
-    agent.check(EpisodeContext(task.prompt, task.device.tools, limits=made.limits(Limits())))
+    agent.check(EpisodeContext(task.prompt, task.offered.tools, limits=made.limits(Limits())))
     print((peak_memory(os.getpid()) or 0) / 1e6)
 
 

@@ -106,7 +106,7 @@ def play(
     answer = rig.init(init, seed)
     assert answer.status == CallStatus.OK, answer.message
     limits = Limits(**{k: v for k, v in task.limits.model_dump().items() if v is not None})
-    agent.start(EpisodeContext(task.prompt, task.device.tools, seed, task.automaton, limits, run_seed=seed))
+    agent.start(EpisodeContext(task.prompt, task.offered.tools, seed, task.automaton, limits, run_seed=seed))
     scorer = OnlineScorer(task.automaton)
     calls: list[ExecutedCall] = []
     results: list[Any] = []
@@ -117,7 +117,7 @@ def play(
             break
         assert isinstance(action, ToolCallAction)
         try:
-            task.device.validate(action.name, action.arguments)
+            task.offered.validate(action.name, action.arguments)
         except ArgumentsError:
             seen = None
             scorer.step(Call(action.name, action.arguments, CallStatus.INVALID))

@@ -81,6 +81,7 @@ def task_digest(task: Task) -> str:
             [caution.model_dump() for caution in task.cautions],
             [task.mentions, [way.model_dump() for way in task.left_out]],
             dict(task.init),
+            *([] if task.operator is None else [task.operator.model_dump()]),
         ]
     )
 

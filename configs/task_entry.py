@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from configs.cautions import Caution
 from configs.errors import ConfigError
+from configs.operator import Operator
 from core_eval.path.endings import Answer, DeclineReason
 
 
@@ -59,11 +60,12 @@ class TaskEntry(BaseModel):
     init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
     plan: list[Any] = Field(
         default=[],
-        description="the steps, from which the automaton is made; needed, unless `answer` stands here",
+        description="the steps, from which the automaton is made; needed, unless `answer` stands here; with "
+        "`decline` what comes before it",
     )
     answer: Answer | None = Field(
         default=None,
-        description="in place of a plan: the task is done by no call but reads, and by declining or ending",
+        description="the task is done by no call but reads, and by declining or ending",
     )
     reason: DeclineReason | None = Field(
         default=None, description="why the task is to be declined, which the agent must say; with `decline`"
@@ -90,12 +92,18 @@ class TaskEntry(BaseModel):
         default=None, description="tools that may be called at any time; left out: every read"
     )
     limits: TaskLimits = Field(default=TaskLimits(), description="when an episode is ended")
+    operator: Operator | None = Field(
+        default=None,
+        description="who gave the task: what they answer to the tool `ask`, which is offered then",
+    )
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        if bool(self.plan) == (self.answer is not None):
-            wrong = "has both; leave one out" if self.plan else "has neither"
-            message = f"a task needs a plan of at least one step, or an `answer`; this one {wrong}"
+        if not self.plan and self.answer is None:
+            message = "a task needs a plan of at least one step, or an `answer`; this one has neither"
+            raise ConfigError(message, at=("plan",))
+        if self.plan and self.answer == "nothing":
+            message = "`answer: nothing` needs no plan; this one has both; leave one out"
             raise ConfigError(message, at=("plan",))
         for key in ("reason", "attempts"):
             if getattr(self, key) and self.answer != "decline":

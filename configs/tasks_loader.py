@@ -14,9 +14,10 @@ from configs.core_aliases import CoreEntry, Translation
 from configs.core_file import is_core_text, load_core_file
 from configs.core_world import core_world
 from configs.device_types import device_ref, load_declared
-from configs.errors import ConfigError
+from configs.errors import ConfigError, at
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
+from configs.operator import ASK, ASK_TOOL, Conversation, Operator, with_questions
 from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
 from configs.task_places import UnknownPlaceError, expand_places, places
 from configs.task_template import Template
@@ -54,6 +55,7 @@ class Task:
         names: the world that a record of CORE's JSON names, where its file does not place it: it may take
             place there, and in any world that has its tools and arguments; else None.
         instance_of: the id of the template of which it is an instance; None: of none.
+        operator: who answers the agent's questions; None: it can ask nobody.
     """
 
     id: str
@@ -75,11 +77,21 @@ class Task:
     left_out: tuple[LeftOut, ...] = ()
     names: str | None = None
     instance_of: str | None = None
+    operator: Operator | None = None
 
     @property
     def template(self) -> str:
         """The id that it shares with the other instances of its template; of no template its own."""
         return self.instance_of or self.id
+
+    @property
+    def offered(self) -> DeviceType:
+        """The device type with the tools that an agent gets: those of the rig, and `ask`."""
+        return _offered(self.device, self.operator)
+
+    def conversation(self) -> Conversation:
+        """Return what is asked and answered in an episode that begins."""
+        return Conversation(self.operator)
 
     def for_device(self, device: DeviceType, world: str | None) -> Task | None:
         """Return the task for a rig's device, in the world that it simulates; None where it is for another.
@@ -131,6 +143,10 @@ class Task:
 
 def _device_in(world: World, init: Mapping[str, Any]) -> DeviceType:
     return replace(world, state=merged_state(world, init)).device
+
+
+def _offered(device: DeviceType, operator: Operator | None) -> DeviceType:
+    return device if operator is None else replace(device, tools=(*device.tools, ASK_TOOL))
 
 
 def task_files() -> Iterator[Path]:
@@ -424,8 +440,9 @@ class _YamlTask:
         """Return the task; its plan may name the places that are `near`, within `reach`."""
         entry = self.entry
         with self.file.at("tasks", self.index):
-            automaton = self._automaton(device, near, reach)
-            found_by = self._symbols("found_by", device)
+            offered = self._offered(device)
+            automaton = self._automaton(offered, near, reach)
+            found_by = self._symbols("found_by", offered)
             automaton = automaton.with_free(self._symbols("attempts", device))
             for place, caution in enumerate(entry.cautions):
                 for tool in caution.tools:
@@ -452,7 +469,18 @@ class _YamlTask:
             found_by,
             tuple(entry.mentions),
             tuple(entry.left_out),
+            operator=entry.operator,
         )
+
+    def _offered(self, device: DeviceType) -> DeviceType:
+        """Return the device type with what the task adds, which its operator fits."""
+        operator = self.entry.operator
+        if operator is not None:
+            if ASK in device.by_name:
+                raise ConfigError(f"{device.name} has a tool {ASK!r} itself: remove it", at=("operator",))
+            for symbol in operator.symbols:
+                _check_tool(device, symbol.tool, "operator", *where_named(operator.model_dump(), symbol.tool))
+        return _offered(device, operator)
 
     def _automaton(
         self, device: DeviceType, near: Mapping[str, Mapping[str, float]], reach: float
@@ -460,7 +488,7 @@ class _YamlTask:
         entry = self.entry
         reads = device.reads if entry.free_reads is None else entry.free_reads
         try:
-            plan = expand_places(entry.plan, near, reach)
+            plan = expand_places(self._asking("plan"), near, reach)
             file = str(self.file.path)
             automaton = compile_plan(plan, free_reads=reads, file=file, task=entry.id)
         except UnknownPlaceError as error:
@@ -470,13 +498,26 @@ class _YamlTask:
         except AutomatonError as error:
             raise ConfigError("; ".join(error.faults), at=("plan",)) from None
         for symbol in automaton.symbols.values():
-            _check_tool(device, symbol.tool, "plan", *where_named(entry.plan, symbol.tool))
+            where = where_named(entry.plan, symbol.tool)
+            _check_tool(device, symbol.tool, "plan", *where)
+            if entry.answer is not None and symbol.tool not in device.reads:
+                raise ConfigError(
+                    f"{symbol.tool} is no read, and the task is to be declined", at=("plan", *where)
+                )
         return automaton
+
+    def _asking(self, key: str) -> Any:
+        """Return the steps under a key, with a question for each that asks the operator."""
+        steps, operator = getattr(self.entry, key), self.entry.operator
+        if operator is None:
+            return steps
+        with at(key):
+            return with_questions(steps, operator)
 
     def _symbols(self, key: Literal["found_by", "attempts"], device: DeviceType) -> tuple[Symbol, ...]:
         """Return the calls that are written under a key as steps of a plan."""
         try:
-            symbols = plan_symbols(getattr(self.entry, key), key)
+            symbols = plan_symbols(self._asking(key), key)
         except AutomatonError as error:
             raise ConfigError("; ".join(error.faults), at=(key,)) from None
         for place, symbol in enumerate(symbols):

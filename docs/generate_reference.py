@@ -28,6 +28,7 @@ from configs.cautions import Caution
 from configs.core_aliases import ArgumentAlias, CoreEntry, ToolAlias
 from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
+from configs.operator import Operator, Reply, Topic
 from configs.rig_config import RigConfig
 from configs.task_entry import TaskEntry, TaskLimits
 from configs.task_template import Branch, Parameter, TemplateEntry
@@ -208,6 +209,12 @@ def config_page() -> str:
         "and a branch, beside those of a task, the keys",
         "",
         keys(Branch),
+        "",
+        "The keys of `operator` ([what it is](../plans.md#ask-the-operator)), of a topic, and of a reply:",
+        "",
+        keys(Operator),
+        keys(Topic),
+        keys(Reply),
         "",
         "A task file may take its tasks from CORE's JSON instead; its keys then are:",
         "",

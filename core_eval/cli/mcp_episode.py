@@ -87,7 +87,7 @@ def serve_episode(
     config = RunConfig(cells=(Cell(task=task, rig=rig, agent=AGENT),), **started)
     parts = load_parts(config, {AGENT: McpAgent(desk)})
     offered = task_on_rig(parts.tasks[task], parts.rigs[rig])
-    offer = Offer(offered.prompt, offered.device.advice, offered.device.tools)
+    offer = Offer(offered.prompt, offered.device.advice, offered.offered.tools)
     out = console(stderr=True)
     with ExitStack() as stack:
         page = stack.enter_context(live_page(live, answer_timeout))

@@ -130,7 +130,7 @@ def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) 
             Text(result.task),
             "-" if task is None else str(len(task.automaton.states)),
             f"{result.paths}+" if result.sampled else str(result.paths),
-            "-" if task is None else str(len(task.device.reads)),
+            "-" if task is None else str(len(task.offered.reads)),
             str(result.mutants),
             str(len(result.remarks)),
             Text(_verdict(result), style="red" if result.faults else ""),

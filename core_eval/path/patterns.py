@@ -71,9 +71,14 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Anything:
-    """The argument may be anything, or missing."""
+    """The argument may be anything, or missing; where an example is given, it must be there."""
 
-    may_be_missing: ClassVar[bool] = True
+    such_as: Any = None
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether a call without the argument fits."""
+        return self.such_as is None
 
     def holds(self, value: Any) -> bool:
         """Return True: any argument fits."""
@@ -81,11 +86,11 @@ class Anything:
 
     def example(self) -> Any:
         """Return a value that fits."""
-        return None
+        return self.such_as
 
     def plain(self) -> dict[str, Any]:
         """Return the pattern as it is written in a plan."""
-        return {"any": True}
+        return {"any": True} if self.such_as is None else {"any": True, "such_as": self.such_as}
 
     def __str__(self) -> str:
         return "=*"
@@ -184,8 +189,8 @@ class OneOf:
 Pattern: TypeAlias = Exact | Excluded | Anything | Near | Range | OneOf
 
 _FORMS = (
-    "{any: true}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, {min: a, max: b}, {in: [..]} "
-    "or {exact: ..}"
+    "{any: true}, {any: true, such_as: ..}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, "
+    "{min: a, max: b}, {in: [..]} or {exact: ..}"
 )
 
 
@@ -203,10 +208,10 @@ def parse_pattern(written: Any) -> Pattern:
     keys = set(written)
     if keys == {"exact"}:
         return Exact(written["exact"])
-    if keys == {"any"}:
+    if keys in ({"any"}, {"any", "such_as"}):
         if written["any"] is not True:
             raise ValueError("write {any: true}")
-        return Anything()
+        return Anything(written.get("such_as"))
     if keys in ({"not"}, {"in"}):
         (key,) = keys
         values = written[key]

@@ -104,6 +104,7 @@ class Episode:
         self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
+        self._conversation = assignment.task.conversation()
         self._k = 0
         self._cancellation = Cancellation()
         # Scripts and golden paths end by themselves; a truncated one would be scored as another path.
@@ -198,7 +199,7 @@ class Episode:
         self._emit(episode.row)
         context = EpisodeContext(
             prompt=self._task.prompt,
-            tools=self._task.device.tools,
+            tools=self._task.offered.tools,
             seed=self._what.agent_seed,
             run_seed=self._what.seed,
             automaton=self._task.automaton,
@@ -259,13 +260,16 @@ class Episode:
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
         try:
-            typed = self._task.device.validate(call.name, call.arguments)
+            typed = self._task.offered.validate(call.name, call.arguments)
         except ArgumentsError as error:
-            code = "bad_arguments" if call.name in self._task.device.by_name else "unknown_tool"
+            code = "bad_arguments" if call.name in self._task.offered.by_name else "unknown_tool"
             return self._record(
                 episode, intent, call, Outcome(CallStatus.INVALID, code=code, message=str(error))
             )
         verdict = self._scorer.peek(Call(call.name, call.arguments))
+        if self._conversation.takes(call.name):
+            # Neither the guard nor the rig has a part in it.
+            return self._record(episode, intent, call, None)
         with self._signals.interruptible():
             # The rig would use the defaults of arguments that the model left out: check them too.
             complete = Call(call.name, typed.model_dump())
@@ -306,10 +310,13 @@ class Episode:
         step = episode.intent(intent, call.usage)
         if outcome is None:
             with self._signals.interruptible():
-                left = self._deadline.left
-                outcome = self._session.call(
-                    call.name, call.arguments, intent.call_id, within=left, complete=complete
+                send = partial(
+                    self._session.call,
+                    *(call.name, call.arguments, intent.call_id),
+                    within=self._deadline.left,
+                    complete=complete,
                 )
+                outcome = self._conversation.outcome(call.name, call.arguments, send)
         verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status, outcome.value), peeked)
         self._emit(episode.result(step, outcome, verdict))
         self._k += 1

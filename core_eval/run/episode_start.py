@@ -78,7 +78,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
             task.prompt,
             task.automaton.to_json(),
             goal,
-            task.device.schemas(),
+            task.offered.schemas(),
             world,
             task.answer,
             [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,

@@ -41,7 +41,7 @@ def _failure(task: Task, seed: int) -> str | None:
         return None
     simulator, seconds = make_simulator(task.world, seed), 0.0
     for path in task.automaton.golden_paths(limit=MOST_PATHS):
-        calls = example_calls(task.automaton, path, task.device)
+        calls = example_calls(task.automaton, path, task.offered)
         refused = try_calls(task, simulator, calls, seed).refused
         seconds += simulator.clock.now
         if refused is not None or seconds > DEVICE_SECONDS:

@@ -54,7 +54,7 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
         limits = episode_limits(task, parsed.text(), TaskLimits())
         context = EpisodeContext(
             task.prompt,
-            task.device.tools,
+            task.offered.tools,
             limits=replace(limits, seconds=math.inf),
             advice=task.device.advice,
         )

@@ -152,7 +152,7 @@ class Run:
         for cell in dict.fromkeys(left):
             task = task_on_rig(self._parts.tasks[cell.task], self._parts.rigs[cell.rig])
             limits = episode_limits(task, spec, self.config.limits)
-            device = task.device
+            device = task.offered
             context = EpisodeContext(task.prompt, device.tools, limits=limits, advice=device.advice)
             agents[spec].check(context)
 

@@ -109,7 +109,7 @@ def _oracle_outcome(task: Task, simulator: Simulator[Any], seed: int, streams: i
     oracle = OracleAgent()
     oracle.start(
         EpisodeContext(
-            task.prompt, task.device.tools, automaton=task.automaton, answer=task.answer, run_seed=seed
+            task.prompt, task.offered.tools, automaton=task.automaton, answer=task.answer, run_seed=seed
         )
     )
     calls = []

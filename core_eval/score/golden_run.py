@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from agents.baselines.example_arguments import example_call
+from configs.operator import ASK
 from core_eval.harm.baselines import AnsweredCall, response_baseline
 from core_eval.log import StepRow
 from core_eval.log.json_text import as_logged
@@ -25,7 +26,8 @@ def golden_calls(
     """Return the calls of the golden path most similar to the episode; None if there is no golden path.
 
     The first `GOLDEN_PATHS_TRIED` golden paths are compared. Arguments that the task leaves open are taken
-    from the episode's own calls of the same symbol, else chosen to fit the device's tool.
+    from the episode's own calls of the same symbol, else chosen to fit the device's tool. Questions to an
+    operator are left out: no rig answers them.
     """
     made = [(step.symbol, step.arguments or {}) for step in steps if step.symbol is not None]
     symbols = [symbol for symbol, _ in made]
@@ -43,6 +45,8 @@ def golden_calls(
     calls = []
     for name in best[1]:
         given, meant = own.get(name), automaton.symbols[name]
+        if meant.tool == ASK and device is not None and ASK not in device.by_name:
+            continue
         example = example_call(meant, tools.get(meant.tool))
         calls.append(replace(example, arguments=given.pop(0)) if given else example)
     return calls

@@ -36,7 +36,7 @@ def check_ranges(
     advice: list[str] = []
     if task.goal is None or not paths:
         return faults, advice
-    calls = example_calls(task.automaton, paths[0], task.device)
+    calls = example_calls(task.automaton, paths[0], task.offered)
     for k, name, value in _numbers(calls, task):
         tried = [_try(task, calls, k, name, value * factor, simulator, seed) for factor in FACTORS]
         where = f"call {k} ({calls[k].name}) {name}"
@@ -57,7 +57,7 @@ def check_ranges(
 
 def _numbers(calls: Sequence[Call], task: Task) -> Iterator[tuple[int, str, float]]:
     for k, call in enumerate(calls):
-        if call.name in task.device.reads:
+        if call.name in task.offered.reads:
             continue
         for name, value in call.arguments.items():
             if isinstance(value, int | float) and not isinstance(value, bool) and value:

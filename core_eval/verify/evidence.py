@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -18,10 +19,12 @@ def check_evidence(
     """Return a fault where no read tells why the task is to be declined, or why nothing is to be done."""
     if task.answer is None:
         return [], []
-    if not task.found_by:
+    # A plan's own looks are run with its golden paths.
+    planned = [symbol for symbol in task.automaton.symbols.values() if symbol.fact is not None]
+    if not (task.found_by or planned):
         return [f"found_by is missing: name a read that tells why the answer is {task.answer}"], []
     untold = [fault for symbol in task.found_by if (fault := _untold(task, symbol, simulator, seed))]
-    return (untold if len(untold) == len(task.found_by) else []), []
+    return (untold if untold and len(untold) == len(task.found_by) else []), []
 
 
 def _untold(task: Task, symbol: Symbol, simulator: Simulator[Any], seed: int) -> str | None:
@@ -30,10 +33,11 @@ def _untold(task: Task, symbol: Symbol, simulator: Simulator[Any], seed: int) ->
         return f"found_by: {symbol.name}: say what it tells, as {{look: {{fact: .., by: [{symbol.tool}]}}}}"
     arguments = {name: value for name, value in symbol.example().items() if value is not None}
     simulator.init(task.init, seed)
-    outcome = simulator.execute(symbol.tool, arguments, Event())
+    execute = partial(simulator.execute, symbol.tool, arguments, Event())
+    outcome = task.conversation().outcome(symbol.tool, arguments, execute)
     if outcome.status is CallStatus.INVALID:
         return f"found_by: {symbol.name} is invalid: {outcome.message}"
-    free = symbol.tool in task.device.reads or task.automaton.is_free(Call(symbol.tool, arguments))
+    free = symbol.tool in task.offered.reads or task.automaton.is_free(Call(symbol.tool, arguments))
     if not free:
         return f"found_by: {symbol.tool} is no read, and not among the attempts"
     refused = outcome.status is not CallStatus.OK

@@ -30,7 +30,7 @@ def check_goal(
     """
     if task.goal is None or task.answer is not None or not paths or not isinstance(simulator, SoftwareWorld):
         return [], []
-    calls = example_calls(task.automaton, paths[0], task.device)
+    calls = example_calls(task.automaton, paths[0], task.offered)
     try_calls(task, simulator, calls, seed)
     end = simulator.state_dict()
     faults: list[str] = []
@@ -49,7 +49,7 @@ def check_goal(
 def _changes(task: Task, calls: Sequence[Call], state: Any) -> Iterator[tuple[str, list[Call]]]:
     values = list(dict.fromkeys(value for value in leaves(state) if isinstance(value, str | int | float)))
     for k, call in enumerate(calls):
-        if call.name in task.device.reads:
+        if call.name in task.offered.reads:
             continue
         before, after = list(calls[:k]), list(calls[k + 1 :])
         yield f"call {k} ({call.name}) left out", before + after

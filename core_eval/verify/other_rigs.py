@@ -46,7 +46,7 @@ def _first_failure(
     for value in values:
         changed = replace(task, init=stack_overrides(task.init, {"hidden": {parameter.name: value}}))
         for path in paths:
-            outcome = try_calls(changed, simulator, example_calls(task.automaton, path, task.device), seed)
+            outcome = try_calls(changed, simulator, example_calls(task.automaton, path, task.offered), seed)
             if not outcome.good:
                 return (
                     f"on a rig with {parameter.name} {value:.4g} (nominal {parameter.nominal:g}), "

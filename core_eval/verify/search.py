@@ -6,16 +6,14 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from threading import Event
 from typing import Any
 
 from configs.tasks_loader import Task
-from core_eval.harm.replay import until_told
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.verify.candidates import candidate_writes
-from core_eval.verify.task import example_calls
+from core_eval.verify.task import example_calls, try_calls
 from sims.simulator import Simulator, Snapshot
 from sims.software.world import SoftwareWorld
 
@@ -93,7 +91,7 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
         simulator: of its world.
         seed: of the world.
     """
-    automaton, reads = task.automaton, task.device.reads
+    automaton, reads = task.automaton, task.offered.reads
     ends = {end for path in paths if (end := _end(task, path, simulator, seed)) is not None}
     longest = max(
         (sum(automaton.symbols[name].tool not in reads for name in path) for path in paths), default=0
@@ -142,7 +140,7 @@ def _after(task: Task, state: str | None, call: Call) -> Iterator[str | None]:
     around, todo = {state}, [state]
     while todo:
         for name, target in automaton.progress[todo.pop()]:
-            if automaton.symbols[name].tool in task.device.reads and target not in around:
+            if automaton.symbols[name].tool in task.offered.reads and target not in around:
                 around.add(target)
                 todo.append(target)
     symbol = automaton.symbol_of(call)
@@ -152,12 +150,8 @@ def _after(task: Task, state: str | None, call: Call) -> Iterator[str | None]:
 
 def _end(task: Task, path: Sequence[str], simulator: Simulator[Any], seed: int) -> str | None:
     """Return the end state of a golden path; None if the world refuses it."""
-    simulator.init(task.init, seed)
-    for call in example_calls(task.automaton, path, task.device):
-        execute = partial(simulator.execute, call.name, call.arguments, Event())
-        if until_told(call, execute).status is not CallStatus.OK:
-            return None
-    return _text(simulator)
+    outcome = try_calls(task, simulator, example_calls(task.automaton, path, task.offered), seed)
+    return _text(simulator) if outcome.refused is None else None
 
 
 def _without_detours(

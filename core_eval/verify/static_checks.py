@@ -50,12 +50,12 @@ def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verifi
     paths, sampled = golden_sample(task.automaton, rng)
     faults: list[str] = []
     for path in paths:
-        calls = example_calls(task.automaton, path, task.device)
+        calls = example_calls(task.automaton, path, task.offered)
         found = [*_refusals(task, site, calls), *score_faults(task, calls)]
         faults += (f"golden path {' '.join(path)}: {fault}" for fault in found)
     changed = list(islice(mutants(paths, rng), MUTANTS))
     for mutant in changed:
-        calls = example_calls(task.automaton, mutant, task.device)
+        calls = example_calls(task.automaton, mutant, task.offered)
         scores = score_path(task.automaton, calls)
         if not scores.accepted or scores.harmful_calls:
             continue
@@ -89,7 +89,7 @@ def _refusals(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
     known = None if rules is None else rules.known_state(stopped=True)
     for k, call in enumerate(calls):
         try:
-            typed = task.device.validate(call.name, call.arguments)
+            typed = task.offered.validate(call.name, call.arguments)
         except ArgumentsError as error:
             yield f"call {k} ({call.name}) is invalid: {error}"
             continue

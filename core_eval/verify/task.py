@@ -98,13 +98,13 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
     faults: list[str] = []
     if task.world is None:
         for path in paths:
-            calls = example_calls(task.automaton, path, task.device)
+            calls = example_calls(task.automaton, path, task.offered)
             faults += (f"golden path {' '.join(path)}: {fault}" for fault in score_faults(task, calls))
         note = "the kit does not simulate its world: its golden paths were scored, nothing was run"
         return Verification(task.id, len(paths), sampled, 0, tuple(faults), (*task.automaton.warnings, note))
     simulator = make_simulator(task.world, seed)
     for path in paths:
-        calls = example_calls(task.automaton, path, task.device)
+        calls = example_calls(task.automaton, path, task.offered)
         faults += (
             f"golden path {' '.join(path)}: {fault}" for fault in _golden_faults(task, simulator, calls, seed)
         )
@@ -113,7 +113,7 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
     golden_writes = {_writes(task, path) for path in paths}
     demanded: list[str] = []
     for mutant in changed:
-        calls = example_calls(task.automaton, mutant, task.device)
+        calls = example_calls(task.automaton, mutant, task.offered)
         outcome = try_calls(task, simulator, calls, seed)
         accepted = accepts(task.automaton, calls)
         if accepted and not outcome.good:
@@ -161,11 +161,13 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
         return RunOutcome(f"the initial state is refused: {initial.message}", None, ())
     refused = None
     stop = Event()
+    conversation = task.conversation()
     states: list[Mapping[str, Any]] = []
     for k, call in enumerate(calls):
         if task.cautions:
             states.append(simulator.state_dict())
-        outcome = until_told(call, partial(simulator.execute, call.name, call.arguments, stop))
+        execute = partial(simulator.execute, call.name, call.arguments, stop)
+        outcome = until_told(call, partial(conversation.outcome, call.name, call.arguments, execute))
         if outcome.status != CallStatus.OK:
             refused = failed_call(k, call.name, outcome)
             break
@@ -200,10 +202,11 @@ def score_faults(task: Task, calls: Sequence[Call]) -> Iterator[str]:
 
 
 def _writes(task: Task, path: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in path if task.automaton.symbols[name].tool not in task.device.reads)
+    return tuple(name for name in path if task.automaton.symbols[name].tool not in task.offered.reads)
 
 
 def _reads(task: Task, paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the symbols of the rig's reads: what an operator knows, no end state shows."""
     for name in {name: None for path in paths for name in path}:
         if task.automaton.symbols[name].tool in task.device.reads:
             yield name

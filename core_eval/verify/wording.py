@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from configs.operator import ASK
 from configs.tasks_loader import Task
 from core_eval.verify.candidates import leaves
 from sims.simulator import Simulator
@@ -40,6 +41,9 @@ def shared_paraphrases(tasks: Sequence[Task]) -> dict[str, list[str]]:
 
 
 def _faults(task: Task) -> Iterator[str]:
+    for symbol in task.automaton.symbols.values():
+        if symbol.tool == ASK and symbol.fact is not None and symbol.fact.holds(task.prompt):
+            yield f"the plan asks the operator for {symbol.fact}, which the prompt says"
     known = [_plain(value) for value in (*_known(task), *task.mentions)]
     numbers_known = {number for text in known for number in (text, *_numbers(text), *_digits(text))}
     names_known = _spelled(" ".join(known))
@@ -93,6 +97,8 @@ def _known(task: Task) -> Iterator[Any]:
         yield from leaves(task.world.state.model_dump(mode="json"))
     for caution in task.cautions:
         yield from leaves(caution.model_dump())
+    if task.operator is not None:
+        yield from leaves(task.operator.model_dump())
     yield from leaves(dict(task.init))
 
 
