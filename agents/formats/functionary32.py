@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from agents.formats.calls import Tools
-from agents.formats.format import Format, Found, Functions
+from agents.formats.form import format_of
+from agents.formats.format import Found, Functions
 from agents.formats.grammar import Rules, literal
-from agents.formats.named_form import NamedForm, find_named
+from agents.formats.named_form import NamedForm
 
 FORM = NamedForm(
     opening=r"(?:\A|>>>)(?!all\n)(?P<name>[\w.-]+)\n\s*(?=\{)",
@@ -17,12 +16,10 @@ FORM = NamedForm(
     after="",
     separator="\n",
 )
-OPENING = re.compile(FORM.opening)
 
 
 def _read(text: str, tools: Tools) -> list[Found]:
-    found = find_named(text, OPENING, re.compile(FORM.closing))
-    return [each for each in found if each.start or _names_a_tool(text, tools)]
+    return [each for each in FORM.find(text, tools) if each.start or _names_a_tool(text, tools)]
 
 
 def _names_a_tool(text: str, tools: Tools) -> bool:
@@ -39,15 +36,14 @@ def _rules(rules: Rules, functions: Functions) -> str:
     return rules.add("call", f'">>>"? {call}')
 
 
-FORMAT = Format(
-    name="functionary-3.2",
+FORMAT = format_of(
+    "functionary-3.2",
+    FORM,
     families="Functionary 3.2",
     documented="[Functionary](https://github.com/MeetKai/functionary)",
     detected_by=(">>>all", ">>>${recipient}"),
-    marks=(),
     begins=r"(?:\A|>>>)",
     read=_read,
-    write=FORM.text,
     grammar=_rules,
     opens=(">>>",),
 )

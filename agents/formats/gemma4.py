@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.formats.calls import CallText, Nonsense, Tools, call_of, is_text, to_json
-from agents.formats.format import Format, Found, Functions, too_many
+from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, is_text, to_json
+from agents.formats.form import CallForm, find_each, format_of, next_start
+from agents.formats.format import Found
 from agents.formats.grammar import Rules, literal
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
@@ -19,18 +20,21 @@ KEY = re.compile(r"\s*([^:,{}\[\]]+?)\s*:\s*")
 
 
 @dataclass(frozen=True)
-class BraceForm:
+class BraceForm(CallForm):
     """The marks of one family: around a call, and around a text."""
 
     open: str
     close: str
     quote: str
 
-    def text(self, calls: Sequence[CallText]) -> str:
-        """Return calls as they are written."""
-        return "".join(
-            f"{self.open}call:{call.name}{self._value(call.arguments)}{self.close}" for call in calls
-        )
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Its marks."""
+        return self.open, self.close
+
+    def call(self, call: CallText) -> str:
+        """Return a call as it is written."""
+        return f"{self.open}call:{call.name}{self._value(call.arguments)}{self.close}"
 
     def _value(self, value: Any) -> str:
         if isinstance(value, str):
@@ -43,25 +47,21 @@ class BraceForm:
 
     def find(self, text: str, tools: Tools) -> list[Found]:
         """Return the calls in an answer."""
-        found: list[Found] = []
         opening = re.compile(rf"{re.escape(self.open)}\s*(?:call:)?(?P<name>[^\s{{}}<]*)\s*")
-        place = 0
-        while (mark := opening.search(text, place)) is not None and not too_many(found, text):
+
+        def read(mark: re.Match[str]) -> tuple[list[Item], int]:
             try:
                 arguments, end = self._read(text, mark.end(), 0)
-                item: CallText | Nonsense = call_of(mark["name"], arguments, text[mark.start() : end])
-                place = end + len(self.close) if text.startswith(self.close, end) else end
             except ValueError as error:
-                following = opening.search(text, mark.end())
-                limit = following.start() if following else len(text)
+                limit = next_start(text, opening, mark)
                 close = text.find(self.close, mark.end(), limit)
-                place = limit if close < 0 else close + len(self.close)
-                code = "bad_call" if close >= 0 else "unclosed"
-                item = Nonsense(
-                    code, f"the call is not call:NAME{{KEY:VALUE}}: {error}", text[mark.start() : place]
-                )
-            found.append(Found(mark.start(), place, item))
-        return found
+                end = limit if close < 0 else close + len(self.close)
+                code, words = "bad_call" if close >= 0 else "unclosed", text[mark.start() : end]
+                return [Nonsense(code, f"the call is not call:NAME{{KEY:VALUE}}: {error}", words)], end
+            item = call_of(mark["name"], arguments, text[mark.start() : end])
+            return [item], end + len(self.close) if text.startswith(self.close, end) else end
+
+        return find_each(text, opening, read)
 
     def _read(self, text: str, place: int, depth: int) -> tuple[Any, int]:
         if depth > DEEPEST:
@@ -120,8 +120,8 @@ class BraceForm:
                 return key[len(quote) : -len(quote)]
         return key
 
-    def rules(self, rules: Rules, functions: Functions) -> str:
-        """Return the grammar of one run of calls."""
+    def rule(self, rules: Rules, name: str, schema: Mapping[str, Any], rule: str) -> str:
+        """Return the grammar of a call of one tool."""
 
         def value(schema: Mapping[str, Any], rule: str) -> str:
             if not is_text(schema):
@@ -129,45 +129,21 @@ class BraceForm:
             text = rules.plain_value_of(schema, rule, self.quote)
             return f"{literal(self.quote)} {text} {literal(self.quote)}"
 
-        call = rules.choice(
-            "call-body",
-            functions,
-            lambda name, schema, rule: " ".join(
-                (
-                    literal(f"{self.open}call:{name}{{"),
-                    rules.members_of(schema, rule, lambda key: f"{key}:", value, '","'),
-                    literal("}" + self.close),
-                )
-            ),
-        )
-        return rules.add("call", call)
+        members = rules.members_of(schema, rule, "{}:".format, value, '","')
+        return f"{literal(f'{self.open}call:{name}{{')} {members} {literal('}' + self.close)}"
 
 
-def _format(name: str, form: BraceForm, families: str, documented: str, **facts: Any) -> Format:
-    return Format(
-        name=name,
-        families=families,
-        documented=documented,
-        detected_by=(form.open,),
-        marks=(form.open, form.close),
-        read=form.find,
-        write=form.text,
-        grammar=form.rules,
-        **facts,
-    )
-
-
-FORMAT = _format(
+FORMAT = format_of(
     "gemma-4",
     BraceForm("<|tool_call>", "<tool_call|>", '<|"|>'),
-    "Gemma 4",
-    "vLLM's `gemma4` [parser](https://docs.vllm.ai/en/latest/features/tool_calling/)",
+    families="Gemma 4",
+    documented="vLLM's `gemma4` [parser](https://docs.vllm.ai/en/latest/features/tool_calling/)",
     thoughts=(("<|channel>thought", "<channel|>"),),
 )
-FUNCTION_GEMMA = _format(
+FUNCTION_GEMMA = format_of(
     "function-gemma",
     BraceForm("<start_function_call>", "<end_function_call>", "<escape>"),
-    "FunctionGemma",
-    "[FunctionGemma: formatting](https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices)",
+    families="FunctionGemma",
+    documented="[FunctionGemma: formatting](https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices)",
     turns=("<start_function_response>",),
 )

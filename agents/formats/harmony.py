@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from agents.formats.calls import Tools
-from agents.formats.format import Format, Found, Functions
+from agents.formats.form import format_of
+from agents.formats.format import Functions
 from agents.formats.grammar import Rules, literal
-from agents.formats.named_form import NamedForm, find_named
+from agents.formats.named_form import NamedForm
 
 FORM = NamedForm(
     opening=r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*\w+\s*)?to=(?:functions\.)?(?!assistant\b|user\b)(?P<name>[\w.-]+)"
@@ -31,19 +29,14 @@ def _rules(rules: Rules, functions: Functions) -> str:
     return rules.add("call", f'( "<|channel|>commentary " )? {call} "<|call|>"?')
 
 
-def _read(text: str, tools: Tools) -> list[Found]:
-    return find_named(text, re.compile(FORM.opening), re.compile(FORM.closing))
-
-
-FORMAT = Format(
-    name="harmony",
+FORMAT = format_of(
+    "harmony",
+    FORM,
     families="gpt-oss",
     documented="[OpenAI harmony](https://github.com/openai/harmony/blob/main/docs/format.md)",
     detected_by=("<|channel|>",),
     marks=("to=functions.", "<|call|>"),
     begins=r"(?:<\|channel\|>commentary )?to=functions\.",
-    read=_read,
-    write=FORM.text,
     grammar=_rules,
     opens=("to=functions.", "<|channel|>commentary to="),
     asides=(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agents.formats.calls import CallText, Item, Nonsense, Tools, read_record, to_json
-from agents.formats.format import Format, Found, Functions, too_many
+from agents.formats.form import CallForm, spaced
+from agents.formats.format import Found, Functions, too_many
 from agents.formats.grammar import Rules, literal
 from agents.formats.json_text import ReadRecord, json_end, not_json, read_value, skip
 
@@ -17,7 +19,7 @@ MORE = re.compile(r"\{|\[\s*\{")
 
 
 @dataclass(frozen=True)
-class JsonForm:
+class JsonForm(CallForm):
     """How a syntax writes its calls.
 
     Attributes:
@@ -45,49 +47,42 @@ class JsonForm:
         """Matches an opening mark."""
         return re.compile(f"{re.escape(self.open)}|{self.also}" if self.also else re.escape(self.open))
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Its marks."""
+        return tuple(filter(None, (self.open, self.close)))
+
+    def call(self, call: CallText) -> str:
+        """Return a call as it is written, without marks."""
+        return f"{self.head}{to_json(call.name)}{self.middle}{to_json(dict(call.arguments))}{self.tail}"
+
     def text(self, calls: Sequence[CallText]) -> str:
         """Return calls as they are written."""
-        records = [
-            f"{self.head}{to_json(call.name)}{self.middle}{to_json(dict(call.arguments))}{self.tail}"
-            for call in calls
-        ]
+        records = list(map(self.call, calls))
         if self.listed:
-            return f"{self.open}{self.lead}[{', '.join(records)}]{self.trail}{self.close}"
+            records = [f"[{', '.join(records)}]"]
         return "\n".join(f"{self.open}{self.lead}{record}{self.trail}{self.close}" for record in records)
 
     def rules(self, rules: Rules, functions: Functions) -> str:
         """Return the grammar of one run of calls."""
-        record = rules.choice("call-body", functions, lambda *tool: self._record(rules, *tool))
+        record = rules.choice("call-body", functions, partial(self.rule, rules))
         inner = f'"[" {record} ( "," " "? {record} )* "]"' if self.listed else record
         parts = [literal(self.open), _optional(self.lead), inner, _optional(self.trail)]
         return rules.add("call", " ".join([*parts, literal(self.close)]))
 
-    def _record(self, rules: Rules, name: str, schema: Any, rule: str) -> str:
+    def rule(self, rules: Rules, name: str, schema: Any, rule: str) -> str:
+        """Return the grammar of a call of one tool, in either order of name and arguments."""
         arguments, quoted = rules.object_of(schema, rule), literal(to_json(name))
-        usual = f"{_spaced(self.head)} {quoted} {_spaced(self.middle)} {arguments} {literal(self.tail)}"
+        usual = f"{spaced(self.head)} {quoted} {spaced(self.middle)} {arguments} {literal(self.tail)}"
         if not (self.head.startswith('{"') and self.tail == "}" and self.middle.startswith(", ")):
             return usual
         # Hermes writes the arguments first.
-        first, second = _spaced("{" + self.middle[2:]), _spaced(", " + self.head[1:])
+        first, second = spaced("{" + self.middle[2:]), spaced(", " + self.head[1:])
         return f'{usual} | {first} {arguments} {second} {quoted} "}}"'
 
     def find(self, text: str, tools: Tools) -> list[Found]:
         """Return the calls in an answer."""
         return find_marked(text, self.opening, self.close, self.read)
-
-
-def json_format(name: str, form: JsonForm, **facts: Any) -> Format:
-    """Return the format; `facts` are the attributes that the form does not give."""
-    marks = facts.pop("marks", None) or tuple(mark for mark in (form.open, form.close) if mark)
-    return Format(
-        name=name,
-        detected_by=facts.pop("detected_by", None) or (form.open,),
-        marks=marks,
-        read=form.find,
-        write=form.text,
-        grammar=form.rules,
-        **facts,
-    )
 
 
 def find_marked(
@@ -135,11 +130,6 @@ def _read_body(
     return [
         Nonsense("unclosed", f"the call was not finished{' with ' + close if close else ''}", body.strip())
     ], end
-
-
-def _spaced(text: str) -> str:
-    """Return a literal in which the space after colon and comma may be left out."""
-    return ' " "? '.join(literal(part) for part in re.split(r"(?<=[:,]) ", text))
 
 
 def _optional(space: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from agents.formats.bare_json import read_bare_json
 from agents.formats.calls import CallText, Tools
-from agents.formats.format import Format, Found, Functions, too_many
+from agents.formats.form import format_of
+from agents.formats.format import Found, Functions, too_many
 from agents.formats.grammar import Rules
 from agents.formats.json_form import JsonForm
 from agents.formats.python_text import bracket_end, read_python
@@ -45,8 +46,9 @@ def _rules(rules: Rules, functions: Functions) -> str:
     return rules.add("calls", f'"<|python_tag|>"? {FORM.rules(rules, functions)}')
 
 
-FORMAT = Format(
-    name="llama-json",
+FORMAT = format_of(
+    "llama-json",
+    FORM,
     families="Llama 3.1, 3.2, 3.3",
     documented="[Llama 3.1: prompt formats](https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/)",
     detected_by=('{"name": function name, "parameters":', TAG),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.formats.calls import CallText, Nonsense, Tools, call_of, to_json
-from agents.formats.format import Format, Found, Functions, too_many
+from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
+from agents.formats.form import CallForm, find_each, next_start
+from agents.formats.format import Found
 from agents.formats.grammar import Rules, literal
 
 
 @dataclass(frozen=True)
-class ParametersForm:
+class ParametersForm(CallForm):
     """How a syntax writes its calls.
 
     Attributes:
@@ -21,7 +22,7 @@ class ParametersForm:
         parameter: a pattern of one argument, with the groups `key` and `value`.
         before, after_name, after: what is written around a call.
         before_key, after_key, after_value: what is written around an argument.
-        first, last: what is written around a run of calls.
+        first, last, separator: what is written around a run of calls, and between them.
     """
 
     opening: str
@@ -35,74 +36,44 @@ class ParametersForm:
     after_value: str
     first: str = ""
     last: str = ""
+    separator: str = "\n"
 
-    def text(self, calls: Sequence[CallText]) -> str:
-        """Return calls as they are written."""
-        return self.first + "\n".join(self._call(call) for call in calls) + self.last
-
-    def _call(self, call: CallText) -> str:
+    def call(self, call: CallText) -> str:
+        """Return a call as it is written."""
         arguments = "".join(
             f"{self.before_key}{key}{self.after_key}{_plain(value)}{self.after_value}"
             for key, value in call.arguments.items()
         )
         return f"{self.before}{call.name}{self.after_name}{arguments}{self.after}"
 
-    def rules(self, rules: Rules, functions: Functions) -> str:
-        """Return the grammar of one run of calls."""
+    def rule(self, rules: Rules, name: str, schema: Mapping[str, Any], rule: str) -> str:
+        """Return the grammar of a call of one tool."""
         end = self.after_value.strip() or self.after_value
+
+        def key(name: str) -> str:
+            return self.before_key + name + self.after_key
 
         def value(schema: Any, rule: str) -> str:
             return f"{rules.plain_value_of(schema, rule, end)} {literal(self.after_value)}"
 
-        call = rules.choice(
-            "call-body",
-            functions,
-            lambda name, schema, rule: " ".join(
-                (
-                    literal(self.before + name + self.after_name),
-                    rules.members_of(
-                        schema, rule, lambda key: self.before_key + key + self.after_key, value, ""
-                    ),
-                    literal(self.after),
-                )
-            ),
-        )
-        more = f'( "\\n" {call} )*' if self.first or self.last else ""
-        return rules.add("call", f"{literal(self.first)} {call} {more} {literal(self.last)}")
+        begin = literal(self.before + name + self.after_name)
+        return f"{begin} {rules.members_of(schema, rule, key, value, '')} {literal(self.after)}"
 
     def find(self, text: str, tools: Tools) -> list[Found]:
         """Return the calls in an answer."""
         opening, closing = re.compile(self.opening), re.compile(self.closing)
         parameter = re.compile(self.parameter, re.DOTALL)
-        found: list[Found] = []
-        place = 0
-        while (mark := opening.search(text, place)) is not None and not too_many(found, text):
-            following = opening.search(text, mark.end())
-            close = closing.search(text, mark.end(), following.start() if following else len(text))
+
+        def read(mark: re.Match[str]) -> tuple[list[Item], int]:
+            limit, name = next_start(text, opening, mark), mark["name"].strip()
+            close = closing.search(text, mark.end(), limit)
+            end = limit if close is None else close.end()
+            words = text[mark.start() : end]
             if close is None:
-                place = following.start() if following else len(text)
-                item: CallText | Nonsense = Nonsense(
-                    "unclosed",
-                    f"the call of {mark['name'].strip()} was not finished",
-                    text[mark.start() : place],
-                )
-            else:
-                place = close.end()
-                body = text[mark.end() : close.start()]
-                item = _read(mark["name"].strip(), body, text[mark.start() : place], parameter, tools)
-            found.append(Found(mark.start(), place, item))
-        return found
+                return [Nonsense("unclosed", f"the call of {name} was not finished", words)], end
+            return [_read(name, text[mark.end() : close.start()], words, parameter, tools)], end
 
-
-def parameters_format(name: str, form: ParametersForm, **facts: Any) -> Format:
-    """Return the format; `facts` are the attributes that the form does not give."""
-    return Format(
-        name=name,
-        read=form.find,
-        write=form.text,
-        grammar=form.rules,
-        **facts,
-    )
+        return find_each(text, opening, read)
 
 
 def _read(name: str, body: str, words: str, parameter: re.Pattern[str], tools: Tools) -> CallText | Nonsense:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from agents.formats.calls import Nonsense, Tools
+from agents.formats.form import format_of
 from agents.formats.format import Found
-from agents.formats.named_form import NamedForm, find_named, named_format
+from agents.formats.named_form import NamedForm
 
 
 def label(words: str) -> str:
@@ -47,7 +48,7 @@ def _read(text: str, tools: Tools) -> list[Found]:
     # What a model writes after `Observation:` is invented.
     seen = OBSERVATION.search(text)
     said = without_no_action(text[: seen.start()] if seen else text, tools)
-    found = find_named(said, re.compile(FORM.opening), re.compile(FORM.closing))
+    found = FORM.find(said, tools)
     place = 0
     for start, end in [(each.start, each.end) for each in found] + [(len(said), len(said))]:
         alone = ALONE.search(said, place, start)
@@ -67,7 +68,7 @@ def _meant(before: str, after: str) -> bool:
     return not amid or LABEL.match(after.lstrip()) is not None
 
 
-FORMAT = named_format(
+FORMAT = format_of(
     "react",
     FORM,
     families="any model that is asked for ReAct",

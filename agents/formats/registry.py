@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from agents.formats import hermes
 from agents.formats.calls import Tools
 from agents.formats.format import Format
+from agents.formats.json_formats import HERMES
 from devices.registry import Registry
 
 FORMATS: Registry[Format] = Registry("pathrig.formats", Format)
 """Every syntax, by name."""
-PLAIN = hermes.FORMAT
+PLAIN = HERMES
 """What a model is asked for whose template knows no form."""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from agents.formats.named_form import NamedForm, named_format
+from agents.formats.form import format_of
+from agents.formats.named_form import NamedForm
 
-ARROW = named_format(
+ARROW = format_of(
     "arrow",
     NamedForm(
         opening=r"\[call\]\s*(?P<name>[\w.-]+)\s*->\s*",

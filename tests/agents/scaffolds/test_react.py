@@ -15,9 +15,10 @@ from agents.backends.backend import ChatBackend, PlainText, Reply, ReplyItem
 from agents.backends.llama_backend import LlamaBackend
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
-from agents.formats import hermes, react
+from agents.formats import react
 from agents.formats.answer import parse_answer
 from agents.formats.calls import Tools
+from agents.formats.registry import PLAIN
 from agents.options import ModelOptions
 from agents.scaffolds.own_prompt import Example, ExampleStep, OwnPrompt
 from agents.scaffolds.react import ReactScaffold
@@ -224,7 +225,7 @@ def test_declining_is_scored_as_the_task_says(scaffold, task, accepted, tmp_path
 
 class NativeOrReact(Texts):
     def start(self, seed, schemas, plain=None):
-        super().start(seed, schemas, plain or PlainText(hermes.FORMAT, ("Observation:",)))
+        super().start(seed, schemas, plain or PlainText(PLAIN, ("Observation:",)))
 
 
 def play(folder, session, backend, task, scaffold=ReactScaffold):
