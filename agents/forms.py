@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 from agents.errors import AgentSpecError, BackendError
 from agents.options import HTTP, LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
@@ -63,14 +64,6 @@ def _hf_gguf(rest: str | None) -> Path:
     return cached_file(rest or "")
 
 
-def _hf(rest: str | None, options: ModelOptions) -> Agent:
-    return _llama(str(_hf_gguf(rest)), options)
-
-
-def _verify_hf(rest: str | None, options: ModelOptions) -> None:
-    _verify_llama(str(_hf_gguf(rest)), options)
-
-
 def _openai(rest: str | None, options: ModelOptions) -> Agent:
     from agents.backends.openai_backend import OpenAIBackend
 
@@ -111,46 +104,14 @@ def _own_file(rest: str | None) -> Path:
     return Path(rest or "")
 
 
-def _oracle(_rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.oracle import OracleAgent
-
-    return OracleAgent()
-
-
-def _mute(_rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.floors import MuteAgent
-
-    return MuteAgent()
+def _baseline(made: str) -> Callable[[str | None, ReadCalls], Agent]:
+    """Return what makes a baseline without a REST; `made` is its class, as `module:name`."""
+    return lambda _rest, _read_calls: cast("Agent", resolve_name(f"agents.baselines.{made}")())
 
 
-def _done(_rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.floors import DoneAgent
-
-    return DoneAgent()
-
-
-def _decliner(rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.floors import DeclinerAgent
-
-    return DeclinerAgent(rest or "")
-
-
-def _repeat(_rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.floors import RepeatAgent
-
-    return RepeatAgent()
-
-
-def _mutated(rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.mutated import MutatedAgent
-
-    return MutatedAgent.parse(rest or "")
-
-
-def _random(_rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.random import RandomAgent
-
-    return RandomAgent()
+def _baseline_of(made: str) -> Callable[[str | None, ReadCalls], Agent]:
+    """Return what makes a baseline of its REST; `made` makes it of a text, as `module:name`."""
+    return lambda rest, _read_calls: cast("Agent", resolve_name(f"agents.baselines.{made}")(rest or ""))
 
 
 def _scripted(rest: str | None, _read_calls: ReadCalls) -> Agent:
@@ -182,17 +143,16 @@ LLAMA_OPTIONS = SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL
 LLAMA = AgentForm(
     ("llama", "llama:FILE.gguf"),
     model_file=_gguf,
-    model=ModelForm(
-        _llama,
-        LLAMA_OPTIONS,
-        verify=_verify_llama,
-        is_file=True,
-    ),
+    model=ModelForm(_llama, LLAMA_OPTIONS, verify=_verify_llama, is_file=True),
 )
 HF = AgentForm(
     ("hf:REPO:FILE.gguf",),
     model_file=_hf_gguf,
-    model=ModelForm(_hf, LLAMA_OPTIONS, verify=_verify_hf),
+    model=ModelForm(
+        lambda rest, options: _llama(str(_hf_gguf(rest)), options),
+        LLAMA_OPTIONS,
+        verify=lambda rest, options: _verify_llama(str(_hf_gguf(rest)), options),
+    ),
 )
 OPENAI = AgentForm(
     ("openai:BASE_URL#MODEL",),
@@ -217,29 +177,17 @@ LLAMA_SERVER = AgentForm(
         is_file=True,
     ),
 )
-MUTE = AgentForm(("mute",), _mute)
-DONE = AgentForm(("done",), _done)
-DECLINER = AgentForm(("decliner[:REASON]",), _decliner)
-REPEAT = AgentForm(("repeat",), _repeat)
-ORACLE = AgentForm(("oracle",), _oracle)
-MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _mutated)
-RANDOM = AgentForm(("random",), _random)
+MUTE = AgentForm(("mute",), _baseline("floors:MuteAgent"))
+DONE = AgentForm(("done",), _baseline("floors:DoneAgent"))
+DECLINER = AgentForm(("decliner[:REASON]",), _baseline_of("floors:DeclinerAgent"))
+REPEAT = AgentForm(("repeat",), _baseline("floors:RepeatAgent"))
+ORACLE = AgentForm(("oracle",), _baseline("oracle:OracleAgent"))
+MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _baseline_of("mutated:MutatedAgent.parse"))
+RANDOM = AgentForm(("random",), _baseline("random:RandomAgent"))
 SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command, runs_rest=True)
 SHIPPED = (
-    LLAMA,
-    HF,
-    LLAMA_SERVER,
-    OPENAI,
-    COMMAND,
-    ORACLE,
-    MUTATED,
-    REPEAT,
-    RANDOM,
-    SCRIPTED,
-    REPLAY,
-    MUTE,
-    DONE,
-    DECLINER,
+    *(LLAMA, HF, LLAMA_SERVER, OPENAI, COMMAND),
+    *(ORACLE, MUTATED, REPEAT, RANDOM, SCRIPTED, REPLAY, MUTE, DONE, DECLINER),
 )
