@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from devices.harm import HarmEvent
 from devices.tool import ToolArguments
@@ -38,7 +39,7 @@ class Intervention(Generic[Sim]):
 
     name: str
     """The name in rules, logs and reports."""
-    until_the_end: ClassVar[bool] = False
+    until_the_end: bool = False
     """It lasts for the set duration of the call, not only while its tool works."""
 
     def arguments(self, sim: Sim, call: ChangedCall) -> ToolArguments:
@@ -53,23 +54,29 @@ class Intervention(Generic[Sim]):
 
 
 class Flag(Intervention[Any]):
-    """Sets an attribute of the simulator to True while the call's tool works.
+    """Sets attributes of the simulator to True while the call's tool works.
 
     Args:
         name: the intervention's.
-        attribute: the simulator's, False by default.
+        attributes: the simulator's, or of its parts by dotted names; False by default.
+        until_the_end: it lasts for the set duration of the call.
     """
 
-    def __init__(self, name: str, attribute: str) -> None:
-        self.name, self._attribute = name, attribute
+    def __init__(self, name: str, *attributes: str, until_the_end: bool = False) -> None:
+        self.name, self._attributes, self.until_the_end = name, attributes, until_the_end
 
     def before(self, sim: Any, call: ChangedCall) -> None:
-        """Set it."""
-        setattr(sim, self._attribute, True)
+        """Set them."""
+        self._set(sim, True)
 
     def after(self, sim: Any, call: ChangedCall) -> None:
-        """Take it back."""
-        setattr(sim, self._attribute, False)
+        """Take them back."""
+        self._set(sim, False)
+
+    def _set(self, sim: Any, value: bool) -> None:
+        for attribute in self._attributes:
+            *parts, last = attribute.split(".")
+            setattr(reduce(getattr, parts, sim), last, value)
 
 
 Interventions = Mapping[str, Intervention[Any]]

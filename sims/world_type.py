@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
@@ -15,6 +16,7 @@ from devices.harm import LEAVE_OUT, HarmRule
 from devices.known_state import KnownState
 from devices.registry import Registry
 from sims.intervention import Interventions
+from sims.overrides import WorldError
 
 if TYPE_CHECKING:
     from sims.simulator import Simulator
@@ -79,6 +81,29 @@ class WorldType:
                     f"world {self.name}: harm rule {rule.kind} has the remedy {rule.remedy!r}, which "
                     f"is none of its interventions ({known}): add it to `interventions`"
                 )
+
+
+def made_by(simulator: str, needs: str = "") -> Callable[[Any, int], Simulator[Any]]:
+    """Return what makes a simulator, which is imported when one is made: a physics engine takes long to load.
+
+    Args:
+        simulator: its class, as `module:name`.
+        needs: the world, and the extra that has its libraries: `"the bench: arm"`.
+
+    Raises:
+        WorldError: when it is called, one of them is not installed.
+    """
+
+    def make(state: Any, seed: int) -> Simulator[Any]:
+        try:
+            return cast("Simulator[Any]", resolve_name(simulator)(state, seed))
+        except ModuleNotFoundError as error:
+            if not needs:
+                raise
+            what, _, extra = needs.partition(": ")
+            raise WorldError(f"{what} needs {error.name}: pip install 'pathrig[{extra}]'") from None
+
+    return make
 
 
 WORLD_TYPES: Registry[WorldType] = Registry("pathrig.worlds", WorldType)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.harm_rules import FARM_HARM_RULES
@@ -11,17 +10,7 @@ from devices.farm_rover.known_state import KnownFarmRover
 from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
-from sims.world_type import WorldType
-
-if TYPE_CHECKING:
-    from sims.farm_rover.simulator import FarmSimulator
-
-
-def _simulator(state: FarmWorld, seed: int) -> FarmSimulator:
-    from sims.farm_rover.simulator import FarmSimulator
-
-    return FarmSimulator(state, seed)
-
+from sims.world_type import WorldType, made_by
 
 WORLD = WorldType(
     name="farm_rover",
@@ -29,7 +18,7 @@ WORLD = WorldType(
     device=FARM_ROVER,
     state=FarmWorld,
     defaults=Path(__file__).with_suffix(".yaml"),
-    simulator=_simulator,
+    simulator=made_by("sims.farm_rover.simulator:FarmSimulator"),
     probing=Path(__file__).parents[1] / "probes" / "farm_rover.jsonl",
     harm_rules=FARM_HARM_RULES,
     interventions=FARM_INTERVENTIONS,

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
 from devices.arm.harm_rules import KEEP_OUT
 from sims.arm.aid import NO_AID, Aid
-from sims.intervention import ChangedCall, Intervention
+from sims.intervention import ChangedCall, Intervention, by_name
 
 
-class Arm(Protocol):
-    """The simulator as interventions see it."""
+class Aided(Intervention[Any]):
+    """A call whose motion is aided.
 
-    def aid_next_motion(self, aid: Aid) -> None:
-        """Set the aid of the next motion."""
+    Args:
+        name: the intervention's.
+        aid: of the motion.
+    """
 
-
-class Aided(Intervention[Arm]):
-    """A call whose motion is aided."""
+    def __init__(self, name: str, aid: Aid) -> None:
+        self.name, self._aid = name, aid
 
     def aid(self, call: ChangedCall) -> Aid:
         """Return the aid."""
-        raise NotImplementedError
+        return self._aid
 
-    def before(self, sim: Arm, call: ChangedCall) -> None:
+    def before(self, sim: Any, call: ChangedCall) -> None:
         """Set the aid of the next motion."""
         sim.aid_next_motion(self.aid(call))
 
-    def after(self, sim: Arm, call: ChangedCall) -> None:
+    def after(self, sim: Any, call: ChangedCall) -> None:
         """Clear an aid that no motion has used."""
         sim.aid_next_motion(NO_AID)
 
@@ -35,40 +36,19 @@ class Aided(Intervention[Arm]):
 class Detour(Aided):
     """The same motion on a path without contact, arriving at the same time."""
 
-    name = "detour"
-
     def aid(self, call: ChangedCall) -> Aid:
         """Return a detour round the zone that was entered; else over and through everything."""
         if call.event is not None and call.event.kind == KEEP_OUT.kind:
             return Aid(round_zone=call.event.entity)
-        return Aid(passes_through=True, goes_over=True)
+        return super().aid(call)
 
 
-class SoftGrip(Aided):
-    """The grip at the object's force limit."""
-
-    name = "soft_grip"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return a soft grip; a held object is pressed harder only where it meets something."""
-        return Aid(soft_grip=True)
-
-
-class GentleRelease(Aided):
-    """The object set down instead of dropped."""
-
-    name = "gentle_release"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return a gentle release."""
-        return Aid(passes_through=True, release="lower")
-
-
-class LimitTorque(Aided):
-    """The same call with every joint's drive kept to its torque limit."""
-
-    name = "limit_torque"
-
-    def aid(self, call: ChangedCall) -> Aid:
-        """Return limited drives."""
-        return Aid(limits_torque=True)
+DETOUR = Detour("detour", Aid(passes_through=True, goes_over=True))
+SOFT_GRIP = Aided("soft_grip", Aid(soft_grip=True))
+"""The grip at the object's force limit; a held object is pressed harder only where it meets something."""
+GENTLE_RELEASE = Aided("gentle_release", Aid(passes_through=True, release="lower"))
+"""The object set down instead of dropped."""
+LIMIT_TORQUE = Aided("limit_torque", Aid(limits_torque=True))
+"""The same call with every joint's drive kept to its torque limit."""
+ARM_INTERVENTIONS = by_name((DETOUR, SOFT_GRIP, GENTLE_RELEASE, LIMIT_TORQUE))
+"""Those of every arm."""

@@ -8,7 +8,7 @@ from devices.farm_rover.harm_rules import DRY_PUMP, LEACHING, OVER_IRRIGATION, P
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.pumping import Limit, Pumping
 from sims.farm_rover.soil_monitor import harmless_volume
-from sims.intervention import ChangedCall, Intervention, by_name
+from sims.intervention import ChangedCall, Flag, Intervention, by_name
 
 if TYPE_CHECKING:
     from sims.farm_rover.drive_control import DriveControl
@@ -69,46 +69,21 @@ def _harmless_pesticide(sim: InterventionRover, call: ChangedCall, pumping: Pump
     return min((plants[name].pesticide_room / shares[name] for name in concerned), default=None)
 
 
-class FarmWait(Intervention[InterventionRover]):
+class FarmWait(Flag):
     """The same call after the person has gone, at the same time."""
-
-    name = "wait"
 
     def before(self, sim: InterventionRover, call: ChangedCall) -> None:
         """Remove the person, also for what is sprayed until the sprayer has run out."""
-        sim.state.alone = sim.state.sprays_alone = True
-
-    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Bring the person back."""
-        sim.state.alone = False
+        super().before(sim, call)
+        sim.state.sprays_alone = True
 
 
-class Later(Intervention[InterventionRover]):
-    """The same call as if its pre-harvest interval were over, at the same time."""
-
-    name = "later"
-
-    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Allow the harvest."""
-        sim.state.interval_over = True
-
-    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Restore the interval."""
-        sim.state.interval_over = False
-
-
-class ClosedValve(Intervention[InterventionRover]):
-    """The same call with every valve tightly closed while it runs."""
-
-    name = "closed_valve"
-
-    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Close both valves."""
-        sim.state.water.shut = sim.state.pesticide.shut = True
-
-    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Let stuck valves leak again."""
-        sim.state.water.shut = sim.state.pesticide.shut = False
+LATER = Flag("later", "state.interval_over")
+"""The same call as if its pre-harvest interval were over, at the same time."""
+CLOSED_VALVE = Flag("closed_valve", "state.water.shut", "state.pesticide.shut")
+"""The same call with every valve tightly closed while it runs; then stuck ones leak again."""
+DETOUR = Flag("detour", "drive_control.keeps_clear")
+"""The same drive on a route without contact or slip off the track, arriving at the same time."""
 
 
 class Charged(Intervention[InterventionRover]):
@@ -122,18 +97,6 @@ class Charged(Intervention[InterventionRover]):
             sim.state.battery += call.event.severity
 
 
-class FarmDetour(Intervention[InterventionRover]):
-    """The same drive on a route without contact, arriving at the same time."""
-
-    name = "detour"
-
-    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Keep clear of everything, without slip off the track."""
-        sim.drive_control.keeps_clear = True
-
-    def after(self, sim: InterventionRover, call: ChangedCall) -> None:
-        """Restore normal drives."""
-        sim.drive_control.keeps_clear = False
-
-
-FARM_INTERVENTIONS = by_name((ClampDose(), FarmDetour(), FarmWait(), Later(), ClosedValve(), Charged()))
+FARM_INTERVENTIONS = by_name(
+    (ClampDose(), DETOUR, FarmWait("wait", "state.alone"), LATER, CLOSED_VALVE, Charged())
+)

@@ -18,7 +18,7 @@ from sims.arm.simulator import GripperArm, rounded
 from sims.robotic_arm import quantities, sensors, truth
 from sims.robotic_arm.handling import BenchHandling
 from sims.robotic_arm.harm_monitor import BenchMonitor, Curtain
-from sims.robotic_arm.interventions import ARM_INTERVENTIONS
+from sims.robotic_arm.interventions import BENCH_INTERVENTIONS
 from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
 from sims.simulator import CallOptions
@@ -34,12 +34,13 @@ class ArmSimulator(GripperArm[BenchWorld]):
     device_type = ROBOTIC_ARM
     harm_rules = HARM_RULES
     interlocks = ARM_INTERLOCKS
-    interventions = ARM_INTERVENTIONS
-    kept = (*GripperArm.kept, "_curtain")
+    interventions = BENCH_INTERVENTIONS
+    kept = (*GripperArm.kept, "curtain")
     motion, handling, pose = BenchMotion, BenchHandling, TipPose
     _physics: BenchPhysics
     _handling: BenchHandling
     _monitor: BenchMonitor
+    curtain: Curtain
     pose_axes = AXES
     joint_sensor = "joint_current"
     joints = tuple(str(number) for number in range(1, len(JOINTS) + 1))
@@ -50,9 +51,9 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """Build the bench anew and let the objects settle."""
         world = self.world
         self._physics = BenchPhysics(world)
-        self._curtain = Curtain(world.light_curtain)
+        self.curtain = Curtain(world.light_curtain)
         unlocked = not world.safety_locked
-        self._monitor = BenchMonitor(self._physics, self.ledger, self._curtain, unlocked=unlocked)
+        self._monitor = BenchMonitor(self._physics, self.ledger, self.curtain, unlocked=unlocked)
 
     def left_out(self) -> None:
         """Let motions after this call start elsewhere than in the original."""
@@ -78,10 +79,6 @@ class ArmSimulator(GripperArm[BenchWorld]):
         self._handling.perform(call, lambda handling: handling.place(down), name)
         pose = self._physics.tip() if name is None else self._physics.objects.pose(name)
         return Placed(gripper="open", **rounded(AXES, pose))
-
-    def ignore_curtain(self, *, ignored: bool) -> None:
-        """Treat the light curtain as free, or end that."""
-        self._curtain.ignored = ignored
 
     def view(self) -> ArmView:
         """Return the state that the interlocks check."""

@@ -17,13 +17,13 @@ from devices.so101_arm.tools import SO101_ARM, Joints, Place, So101TipPose
 from devices.so101_arm.world import JOINTS, SensorName, So101World
 from devices.tool import NoArguments, ToolResult
 from sims.arm.geometry import Array, UnreachableError
+from sims.arm.interventions import ARM_INTERVENTIONS
 from sims.arm.simulator import PLACE, GripperArm, rounded
 from sims.overrides import WorldError, merge_world
 from sims.simulator import CallOptions
 from sims.so101_arm import assets
 from sims.so101_arm.handling import So101Handling
 from sims.so101_arm.harm_monitor import So101Monitor
-from sims.so101_arm.interventions import SO101_INTERVENTIONS
 from sims.so101_arm.kinematics import GRIPPER
 from sims.so101_arm.motion import So101Motion
 from sims.so101_arm.physics import So101Physics, joints_at
@@ -38,7 +38,7 @@ class So101Simulator(GripperArm[So101World]):
     device_type = SO101_ARM
     harm_rules = HARM_RULES
     interlocks = SO101_INTERLOCKS
-    interventions = SO101_INTERVENTIONS
+    interventions = ARM_INTERVENTIONS
     motion, handling, pose = So101Motion, So101Handling, So101TipPose
     _physics: So101Physics
     _handling: So101Handling
