@@ -13,6 +13,7 @@ from typing import Any
 import mujoco
 
 MOST_SPARES = 4
+SETTLING_STEPS = 50
 CHANGING = (
     "actuator_forcerange",
     "eq_data",
@@ -57,13 +58,22 @@ class BenchModel:
 
     Args:
         xml: the MJCF text.
-        settle: brings a fresh engine to its state at device time 0.
+        begin: sets positions and commands of fresh data.
+        rests: whether all of it rests.
+        most: before device time 0 all settles for `SETTLING_STEPS`, again until it rests, at most so often.
     """
 
-    def __init__(self, xml: str, settle: Callable[[Any, Any], None]) -> None:
+    def __init__(
+        self, xml: str, begin: Callable[[Any], None], rests: Callable[[Any], bool], most: int
+    ) -> None:
         model = mujoco.MjModel.from_xml_string(xml)
         data = mujoco.MjData(model)
-        settle(model, data)
+        begin(data)
+        for _ in range(most):
+            mujoco.mj_step(model, data, SETTLING_STEPS)
+            if rests(data):
+                break
+        data.time = 0.0
         self._settled = Engine(model, data, [])
         self.geoms: tuple[str, ...] = tuple(model.geom(g).name for g in range(model.ngeom))
         self.geom = {name: g for g, name in enumerate(self.geoms)}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from devices.outcome import PROTECTIVE_STOP
-from sims.arm.contact_mask import ContactMask
+from sims.arm.motion import RETREAT, ArmMotion
 from sims.clock import Clock
 from sims.time_stepping import RigFault
 
@@ -14,29 +14,8 @@ TICK = 0.04
 """Device time between two checks for a stop, s."""
 SETTLE_TICK, LONGEST_SETTLING = 0.02, 2.0
 """A motion ends when everything rests, checked at this interval, or after this time, s."""
-RETREAT = 0.1
-"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
 
 PassTime = Callable[[float, float], None]
-
-
-class Runs(Protocol):
-    """What runs programs of an arm on its physics."""
-
-    tripped: bool
-
-    @property
-    def mask(self) -> ContactMask:
-        """The collision mask of a counterfactual."""
-
-    def load(self, program: Any, *, feeling: bool = False) -> None:
-        """Start a program."""
-
-    def run(self, count: int, t: float) -> None:
-        """Run `count` steps of physics from device time `t`, s."""
-
-    def settled(self) -> bool:
-        """Return whether all motion has ended."""
 
 
 class CallTime:
@@ -49,7 +28,7 @@ class CallTime:
     """
 
     def __init__(
-        self, motion: Runs, pass_time: PassTime, clock: Clock, timestep: float, stopped: str
+        self, motion: ArmMotion[Any], pass_time: PassTime, clock: Clock, timestep: float, stopped: str
     ) -> None:
         self._motion = motion
         self.pass_time = pass_time

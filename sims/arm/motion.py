@@ -7,9 +7,10 @@ from collections.abc import Sized
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sims.arm import scene_parts
-from sims.arm.call_time import RETREAT
 
 P = TypeVar("P", bound=Sized)
+RETREAT = 0.1
+"""Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""
 
 
 class ArmMotion(ABC, Generic[P]):
@@ -17,6 +18,8 @@ class ArmMotion(ABC, Generic[P]):
 
     touch_force: ClassVar[float]
     """Force at which a descent that feels for its support ends, N."""
+    mask: Any
+    """The collision mask of a counterfactual (`sims.arm.contact_mask`)."""
 
     def __init__(self, physics: Any, monitor: Any) -> None:
         self.physics = physics

@@ -97,9 +97,20 @@ class GripperArm(Simulator[W]):
         """Return the fingertips' pose as the arm reports it."""
         return self.pose(**rounded(self.pose_axes, self._physics.tip()))
 
-    @abstractmethod
     def sensed(self, sensor: Any) -> float:
         """Return the true quantity of a sensor of the whole arm, in the unit of its key's description."""
+        match sensor:
+            case "gripper_closed":
+                return float(self._handling.gripper == "closed")
+            case "pose_reached":
+                return float(self._handling.time.arrived)
+            case "bumper":
+                return self._monitor.bump
+        return self.finer(sensor)
+
+    @abstractmethod
+    def finer(self, sensor: Any) -> float:
+        """Return the quantity of a sensor that only some arms have."""
 
     @abstractmethod
     def joint_load(self, joint: int) -> float:
@@ -136,6 +147,31 @@ class GripperArm(Simulator[W]):
     def set_lock(self, *, locked: bool) -> None:
         """Lock or unlock the safety."""
         self._locked = locked
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
+        return {
+            "safety_locked": self._locked,
+            "gripper": self._handling.gripper,
+            "holding": self.held,
+            "pose": dict(zip(self.pose_axes, self._physics.tip(), strict=True)),
+            "objects": self._physics.objects.poses(),
+            **self.own_state(),
+        }
+
+    @abstractmethod
+    def own_state(self) -> dict[str, Any]:
+        """Return what the true state of this arm has besides."""
+
+    def known(self) -> dict[str, Any]:
+        """Return the state that the interlocks of every arm check."""
+        return {
+            "world": self.world,
+            "locked": self._locked,
+            "empty": self.held is None,
+            "held": self.held,
+            "upright": self._physics.objects.upright,
+        }
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""

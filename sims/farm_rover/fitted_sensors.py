@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from devices.farm_rover.world import distance
 from devices.sensors import SensorSpec
@@ -22,71 +23,51 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
     """Return a rover's coarse sensors and the finer ones of its world, read through the simulator."""
     specs, hidden = farm.world.sensors, farm.world.hidden
 
-    def worse(spec: SensorSpec, noise: float = 1.0) -> SensorSpec:
-        return spec if spec.period is None else spec.worsened(noise, hidden.dropout)
+    def fit(
+        kind: str, quantity: Callable[[], float], part: str = "", noise: float = 1.0, **more: Any
+    ) -> list[CoarseSensor]:
+        """The sensor of a kind, degraded, at a plant or of an axis; none where the world fits none."""
+        spec: SensorSpec | None = getattr(specs, kind)
+        if spec is None:
+            return []
+        worse = spec if spec.period is None else spec.worsened(noise, hidden.dropout)
+        return [CoarseSensor(f"{kind}.{part}" if part else kind, worse, quantity, **more)]
 
-    plants = list(farm.world.plants)
-    moisture = worse(specs.moisture, hidden.moisture_noise)
-    runoff = worse(specs.runoff)
-    low = (True, False)
-    sensors = [
-        CoarseSensor(
-            f"moisture.{p}", moisture, _moisture(farm, p), ("dry", "wet"), range_over=_moisture_over(farm, p)
-        )
-        for p in plants
-    ]
-    sensors += [
-        CoarseSensor("water_tank_low", worse(specs.water_tank_low), lambda: farm.state.water_liters, low),
-        CoarseSensor(
-            "pesticide_tank_low", worse(specs.pesticide_tank_low), lambda: farm.state.pesticide.content, low
-        ),
-        CoarseSensor("hopper_full", worse(specs.hopper_full), lambda: _heaped(farm)),
-        CoarseSensor("battery", worse(specs.battery), lambda: farm.state.battery),
-        CoarseSensor("bumper", worse(specs.bumper), lambda: farm.state.contact_n),
-        CoarseSensor("pose_reached", worse(specs.pose_reached), lambda: _reached(farm)),
-        *(
-            CoarseSensor(f"runoff.{p}", runoff, _runoff(farm, p), range_over=_runoff_over(farm, p))
-            for p in plants
-        ),
-    ]
-    if specs.flow_meter is not None:
-        sensors.append(CoarseSensor("flow_meter", worse(specs.flow_meter), lambda: farm.state.water.flow))
-    if specs.tank_level is not None:
-        sensors.append(CoarseSensor("tank_level", worse(specs.tank_level), lambda: farm.state.water.content))
-    if specs.moisture_probe is not None:
-        probe = worse(specs.moisture_probe, hidden.moisture_noise)
-        sensors += [
-            CoarseSensor(f"moisture_probe.{p}", probe, _moisture(farm, p), range_over=_moisture_over(farm, p))
-            for p in plants
+    def at_plants(
+        kind: str,
+        quantity: Callable[[Farm, str], Callable[[], float]],
+        over: Callable[[Farm, str], Callable[[float], tuple[float, float]]] | None = None,
+        **more: Any,
+    ) -> list[CoarseSensor]:
+        """The sensor of a kind at each plant; `over` returns the range of its quantity in a rest."""
+        return [
+            sensor
+            for name in farm.world.plants
+            for sensor in fit(kind, quantity(farm, name), name, range_over=over and over(farm, name), **more)
         ]
-    if specs.imu is not None:
-        sensors.append(
-            CoarseSensor(
-                "imu",
-                worse(specs.imu),
-                lambda: farm.state.shock_n / farm.world.rover.mass,
-                after=lambda: _forget_shock(farm),
-            )
-        )
-    if specs.person_near is not None:
-        sensors.append(CoarseSensor("person_near", worse(specs.person_near), lambda: _person_near(farm)))
-    if specs.person_distance is not None:
-        radar = worse(specs.person_distance)
-        sensors.append(CoarseSensor("person_distance", radar, lambda: _person_distance(farm)))
-    if specs.leaf_wetness is not None:
-        leaf = worse(specs.leaf_wetness)
-        sensors += [CoarseSensor(f"leaf_wetness.{p}", leaf, _deposit(farm, p)) for p in plants]
-    if specs.fruit_scale is not None:
-        sensors.append(CoarseSensor("fruit_scale", worse(specs.fruit_scale), lambda: farm.state.heap))
-    if specs.battery_gauge is not None:
-        sensors.append(CoarseSensor("battery_gauge", worse(specs.battery_gauge), lambda: farm.state.battery))
-    if specs.position is not None:
-        receiver = worse(specs.position)
-        sensors += [
-            CoarseSensor("position.x", receiver, lambda: farm.state.pose.x),
-            CoarseSensor("position.y", receiver, lambda: farm.state.pose.y),
-        ]
-    return sensors
+
+    low, moist = (True, False), hidden.moisture_noise
+    return [
+        *at_plants("moisture", _moisture, _moisture_over, noise=moist, words=("dry", "wet")),
+        *fit("water_tank_low", lambda: farm.state.water_liters, words=low),
+        *fit("pesticide_tank_low", lambda: farm.state.pesticide.content, words=low),
+        *fit("hopper_full", lambda: farm.state.heap >= HOPPER_BARRIER * farm.world.hopper.capacity),
+        *fit("battery", lambda: farm.state.battery),
+        *fit("bumper", lambda: farm.state.contact_n),
+        *fit("pose_reached", lambda: _reached(farm)),
+        *at_plants("runoff", _runoff, _runoff_over),
+        *fit("flow_meter", lambda: farm.state.water.flow),
+        *fit("tank_level", lambda: farm.state.water.content),
+        *at_plants("moisture_probe", _moisture, _moisture_over, noise=moist),
+        *fit("imu", lambda: farm.state.shock_n / farm.world.rover.mass, after=lambda: _forget_shock(farm)),
+        *fit("person_near", lambda: _person_distance(farm) <= farm.world.rover.infrared_range_m),
+        *fit("person_distance", lambda: _person_distance(farm)),
+        *at_plants("leaf_wetness", _deposit),
+        *fit("fruit_scale", lambda: farm.state.heap),
+        *fit("battery_gauge", lambda: farm.state.battery),
+        *fit("position", lambda: farm.state.pose.x, "x"),
+        *fit("position", lambda: farm.state.pose.y, "y"),
+    ]
 
 
 def _moisture(farm: Farm, name: str) -> Callable[[], float]:
@@ -129,8 +110,8 @@ def _runoff(farm: Farm, name: str) -> Callable[[], float]:
     return lambda: farm.state.plants[name].column.flows.runoff
 
 
-def _heaped(farm: Farm) -> bool:
-    return farm.state.heap >= HOPPER_BARRIER * farm.world.hopper.capacity
+def _deposit(farm: Farm, name: str) -> Callable[[], float]:
+    return lambda: farm.state.plants[name].pesticide_ml
 
 
 def _reached(farm: Farm) -> bool:
@@ -140,14 +121,6 @@ def _reached(farm: Farm) -> bool:
 
 def _forget_shock(farm: Farm) -> None:
     farm.state.shock_n = farm.state.contact_n
-
-
-def _deposit(farm: Farm, name: str) -> Callable[[], float]:
-    return lambda: farm.state.plants[name].pesticide_ml
-
-
-def _person_near(farm: Farm) -> bool:
-    return _person_distance(farm) <= farm.world.rover.infrared_range_m
 
 
 def _person_distance(farm: Farm) -> float:

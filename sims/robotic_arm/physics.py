@@ -28,8 +28,7 @@ from sims.robotic_arm.kinematics import joint_angles
 AXES = 6
 FREE = AXES + 2
 """First index of the objects in positions and velocities: after the axes and the fingers."""
-SETTLING_STEPS, MOST_SETTLING = 50, 20
-"""Before device time 0 the objects settle for this many steps, repeated until they rest, at most so often."""
+MOST_SETTLING = 20
 GRAVITY = 9.81
 FRICTIONLESS = 1
 """Contact dimension of the held object: friction beside the weld would count twice and oppose it."""
@@ -46,16 +45,14 @@ BENCHES = 48
 def _bench(xml: str, joints: tuple[float, ...], half_open: float) -> BenchModel:
     """Return the compiled bench, settled, with the arm at `joints`, rad, and the fingers `half_open`, m."""
 
-    def settle(model: Any, data: Any) -> None:
+    def begin(data: Any) -> None:
         data.qpos[:AXES] = data.ctrl[:AXES] = joints
         data.qpos[AXES:FREE] = data.ctrl[AXES:] = half_open
-        for _ in range(MOST_SETTLING):
-            mujoco.mj_step(model, data, SETTLING_STEPS)
-            if np.abs(data.qvel[FREE:]).max(initial=0.0) < REST_SPEED:
-                break
-        data.time = 0.0
 
-    return BenchModel(xml, settle)
+    def rests(data: Any) -> bool:
+        return bool(np.abs(data.qvel[FREE:]).max(initial=0.0) < REST_SPEED)
+
+    return BenchModel(xml, begin, rests, MOST_SETTLING)
 
 
 class BenchPhysics(ArmPhysics):

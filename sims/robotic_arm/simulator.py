@@ -15,7 +15,7 @@ from devices.robotic_arm.safeguards import AXES as JOINTS
 from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
 from sims.arm.simulator import GripperArm, rounded
-from sims.robotic_arm import quantities, sensors, truth
+from sims.robotic_arm import quantities
 from sims.robotic_arm.handling import BenchHandling
 from sims.robotic_arm.harm_monitor import BenchMonitor, Curtain
 from sims.robotic_arm.interventions import BENCH_INTERVENTIONS
@@ -59,9 +59,17 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """Let motions after this call start elsewhere than in the original."""
         self._handling.elsewhere = True
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
-        return truth.state(self._physics, self._handling, self._monitor, self.clock.now)
+    def own_state(self) -> dict[str, Any]:
+        """Return joints, gripper, contacts, and what the harm rules name as signals."""
+        physics = self._physics
+        return {
+            "joints": physics.data.qpos[: len(JOINTS)].tolist(),
+            "joint_speeds": quantities.joint_speeds(physics),
+            "aperture": physics.aperture,
+            "finger_force": physics.finger_force,
+            "contacts": quantities.contacts(physics),
+            **self._monitor.state(self.clock.now),
+        }
 
     # Motion.
 
@@ -82,15 +90,7 @@ class ArmSimulator(GripperArm[BenchWorld]):
 
     def view(self) -> ArmView:
         """Return the state that the interlocks check."""
-        physics = self._physics
-        return ArmView(
-            world=self.world,
-            locked=self._locked,
-            empty=physics.held is None,
-            held=physics.held,
-            upright=physics.objects.upright,
-            tip=self._tip_goal,
-        )
+        return ArmView(**self.known(), tip=self._tip_goal)
 
     def _tip_goal(self, tool: str, arguments: Mapping[str, Any]) -> Point | None:
         match tool:
@@ -118,6 +118,17 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """Return the torque of a joint (from 0), N m."""
         return quantities.torques(self._physics)[joint]
 
-    def sensed(self, sensor: SensorName) -> float:
-        """Return the true quantity of a sensor of the whole arm, in the unit of its key's description."""
-        return sensors.quantity(sensor, self._physics, self._handling, self._monitor, self.clock.now)
+    def finer(self, sensor: SensorName) -> float:
+        """Return the quantity of the light curtain, and of the sensors of gripper and wrist."""
+        match sensor:
+            case "light_curtain":
+                return float(self.curtain.broken(self.clock.now))
+            case "aperture":
+                return self._physics.aperture
+            case "finger_force":
+                return min(quantities.finger_forces(self._physics))
+            case "load_cell":
+                return quantities.load(self._physics)
+            case "wrist_force":
+                return quantities.wrist_force(self._physics)
+        raise ValueError(f"{sensor} is no sensor of the whole arm")

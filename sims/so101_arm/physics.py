@@ -22,8 +22,7 @@ from sims.so101_arm.kinematics import AXES, GRIPPER, Kinematics
 
 FREE = AXES + 1
 """First index of the objects in positions and velocities: after the arm's joints and the gripper's."""
-SETTLING_STEPS, MOST_SETTLING = 50, 40
-"""Before device time 0 all settles for this many steps, repeated until it rests, at most so often."""
+MOST_SETTLING = 40
 CREEP = 0.001
 """Speed, rad/s, below which the arm's joints rest."""
 TABLES = 48
@@ -58,15 +57,10 @@ def joints_at(world: So101World, key: Literal["pose", "home"]) -> Array:
 def _table(xml: str, joints: tuple[float, ...]) -> BenchModel:
     """Return the compiled table, settled, with the arm's and the gripper's joints at these angles, rad."""
 
-    def settle(model: Any, data: Any) -> None:
+    def begin(data: Any) -> None:
         data.qpos[:FREE] = data.ctrl[:] = joints
-        for _ in range(MOST_SETTLING):
-            mujoco.mj_step(model, data, SETTLING_STEPS)
-            if np.abs(data.qvel).max() < CREEP:
-                break
-        data.time = 0.0
 
-    return BenchModel(xml, settle)
+    return BenchModel(xml, begin, lambda data: bool(np.abs(data.qvel).max() < CREEP), MOST_SETTLING)
 
 
 class So101Physics(ArmPhysics):

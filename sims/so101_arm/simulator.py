@@ -76,17 +76,11 @@ class So101Simulator(GripperArm[So101World]):
         """The world, and the constant parts of table and arm."""
         return (*super().shared, self._physics.kinematics)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
-        physics = self._physics
+    def own_state(self) -> dict[str, Any]:
+        """Return joints, gripper, and what the harm rules name as signals."""
         return {
-            "safety_locked": self._locked,
-            "gripper": self._handling.gripper,
-            "holding": self._monitor.held,
-            "pose": dict(zip(POSE, physics.tip(), strict=True)),
-            "objects": physics.objects.poses(),
-            "joints": dict(zip(JOINTS, physics.angles().tolist(), strict=True)),
-            "aperture": self._aperture(),
+            "joints": dict(zip(JOINTS, self._physics.angles().tolist(), strict=True)),
+            "aperture": self._physics.kinematics.gap(float(self._physics.angles()[GRIPPER])),
             **self._monitor.state(),
         }
 
@@ -107,15 +101,7 @@ class So101Simulator(GripperArm[So101World]):
 
     def view(self) -> So101View:
         """Return the state that the interlocks check."""
-        held = self._monitor.held
-        return So101View(
-            world=self.world,
-            locked=self._locked,
-            empty=held is None,
-            held=held,
-            upright=self._physics.objects.upright,
-            reachable=self._reachable,
-        )
+        return So101View(**self.known(), reachable=self._reachable)
 
     def _reachable(self, tool: str, arguments: Mapping[str, Any]) -> bool:
         try:
@@ -146,23 +132,14 @@ class So101Simulator(GripperArm[So101World]):
         """Return what the arm reports now, the joints too."""
         return {**super().reports(), "sense_joints": self._joint_reading()}
 
-    def sensed(self, sensor: SensorName) -> float:
-        """Return the true quantity of a sensor of the whole arm, in the unit of its key's description."""
+    def finer(self, sensor: SensorName) -> float:
+        """Return the quantity of the gripper's servo, or of its jaws."""
         match sensor:
-            case "gripper_closed":
-                return float(self._handling.gripper == "closed")
-            case "pose_reached":
-                return float(self._handling.time.arrived)
             case "gripper_load":
                 return self.joint_load(GRIPPER)
             case "finger_force":
                 return max(self._monitor.squeeze.values(), default=0.0)
-            case "bumper":
-                return self._monitor.bump
         raise ValueError(f"{sensor} is no sensor of the whole arm")
-
-    def _aperture(self) -> float:
-        return self._physics.kinematics.gap(float(self._physics.angles()[GRIPPER]))
 
     def _joint_reading(self) -> Joints:
         angles, loads = self._physics.angles().tolist(), self._physics.torques()

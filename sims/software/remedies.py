@@ -56,24 +56,7 @@ def act(kind: str, description: str, unit: str = "", remedy: str = NOT_DONE.name
 
 
 def standing(
-    kind: str,
-    description: str,
-    unit: str = "",
-    remedy: str = NOT_DONE.name,
-    *,
-    signal: str | None = None,
-    limit: str | float | None = None,
-    falls_below: bool = False,
-    follow_s: float = 3600.0,
+    kind: str, description: str, unit: str = "", remedy: str = NOT_DONE.name, **more: Any
 ) -> HarmRule:
     """A rule that the state breaks for as long as it is so; followed for an hour, unless told, s."""
-    return HarmRule(
-        kind,
-        description,
-        unit,
-        remedy,
-        signal=signal,
-        limit=limit,
-        falls_below=falls_below,
-        follow_s=follow_s,
-    )
+    return HarmRule(kind, description, unit, remedy, **{"follow_s": 3600.0, **more})
