@@ -15,7 +15,7 @@ from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.peer import Peer, Pending
 from firmware_bridge.probe import Probe
-from firmware_bridge.silence import no_answer, useless_frames
+from firmware_bridge.silence import no_answer
 
 LINK_BACK_SECONDS = 10.0
 """Time in which a lost link or a mute device must return, before a call is a fault and a run ends."""
@@ -80,7 +80,7 @@ class Requests:
         deadline = start + timeout
         pause = self._retry_after
         payload = b""
-        useless = useless_frames(link, peer)
+        useless = peer.unfit, link.dropped, peer.strays
         restarts, asked = peer.clock.restarts, False
         while True:
             if peer.conflict is not None:

@@ -6,22 +6,18 @@ from firmware_bridge.link import Link
 from firmware_bridge.peer import Peer
 
 
-def useless_frames(link: Link, peer: Peer) -> tuple[int, int, int]:
-    """Return how many frames fitted no message, failed their checksum, or answered no call of ours."""
-    return peer.unfit, link.dropped, peer.strays
-
-
 def no_answer(link: Link, peer: Peer, what: str, timeout: float, before: tuple[int, int, int]) -> str:
     """Return one line about a call of tool `what` that had no answer for `timeout` seconds.
 
-    `before`: the `useless_frames` at its start.
+    `before`: how many frames, by its start, fitted no message, failed their checksum, or answered no call
+    of ours.
     """
     texts = (
         f"of no valid message (the last: {peer.last_unfit})",
         "with a wrong checksum",
         "with results of other calls",
     )
-    counts = [now - then for now, then in zip(useless_frames(link, peer), before, strict=True)]
+    counts = [now - then for now, then in zip((peer.unfit, link.dropped, peer.strays), before, strict=True)]
     came = [f"{count} {text}" for count, text in zip(counts, texts, strict=True) if count]
     if came:
         text = "; frames were dropped meanwhile: "

@@ -264,11 +264,6 @@ class LlamaEngine:
         """
         return Sampler(self._c, self._context, self.vocabulary, seed, sampling, grammar)
 
-    def evaluated_by_llama(self) -> int:
-        """Return llama.cpp's own count of evaluated tokens since the model was loaded."""
-        counts = self._c.llama_perf_context(self._context)
-        return int(counts.n_p_eval + counts.n_eval)
-
 
 class _DoesNotFitError(Exception):
     """llama.cpp cannot load the model or make a context; one line."""

@@ -11,7 +11,6 @@ FIRMWARE_FOLDER = Path(__file__).parent
 NEEDED = {"make": "make", "cc": "gcc", "avr-gcc": "gcc-avr", "avr-size": "binutils-avr", "simavr": "simavr"}
 """Each command that must be there, and its Debian package."""
 PACKAGES = "gcc-avr avr-libc simavr libsimavr-dev libelf-dev"
-RAM_BYTES = 8192
 
 
 class BuildError(Exception):
@@ -49,10 +48,3 @@ def build(world_speed: int = 1, *, test_hooks: bool = False) -> tuple[str, str]:
         said = (done.stderr.strip() or "it said nothing").splitlines()
         raise BuildError(f"the firmware does not build: {said[0]}")
     return str(folder / "emulator"), str(folder / f"rover-x{world_speed}{'-hooks' if test_hooks else ''}.elf")
-
-
-def ram_used(elf: str) -> int:
-    """Bytes of RAM that a firmware's variables take, without its stack."""
-    output = subprocess.run(["avr-size", elf], capture_output=True, text=True, check=True).stdout
-    _text, data, bss = map(int, output.splitlines()[1].split()[:3])
-    return data + bss

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import subprocess
 import threading
 import time
 import tty
@@ -18,6 +19,9 @@ from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import missing_packages
 from sims.farm_rover.board_pins import Outputs
 from sims.farm_rover.emulated_board import EmulatedBoard, initial_world
+
+RAM_BYTES = 8192
+"""Of the rover's board."""
 
 WORLD_SPEED = 20
 ANSWER_SECONDS = 15.0
@@ -173,3 +177,10 @@ class RawHost:
 def crc_line(payload: bytes) -> bytes:
     """A frame made without the kit's codec, straight from the specification."""
     return payload + b"*" + f"{zlib.crc32(payload):08X}".encode() + b"\n"
+
+
+def ram_used(elf: str) -> int:
+    """Bytes of RAM that a firmware's variables take, without its stack."""
+    output = subprocess.run(["avr-size", elf], capture_output=True, text=True, check=True).stdout
+    _text, data, bss = map(int, output.splitlines()[1].split()[:3])
+    return data + bss

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from farm_rig import at
-from firmware_rig import WORLD_SPEED, RawHost, Seen, board, is_safe
+from firmware_rig import RAM_BYTES, WORLD_SPEED, RawHost, Seen, board, is_safe, ram_used
 
 from devices.outcome import Outcome
 from devices.registry import device_type
 from devices.sensors import Sample
 from firmware_bridge.client import RigClient
-from firmware_bridge.firmware.build import RAM_BYTES, build, ram_used
+from firmware_bridge.firmware.build import build
 from firmware_bridge.links import open_link
 from sims.farm_rover import board_pins as pins
 from sims.farm_rover.emulated_board import EmulatedBoard

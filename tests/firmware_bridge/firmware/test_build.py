@@ -2,9 +2,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from firmware_rig import RAM_BYTES, ram_used
 
 from devices.registry import device_type
-from firmware_bridge.firmware.build import RAM_BYTES, BuildError, build, missing_packages, ram_used
+from firmware_bridge.firmware.build import BuildError, build, missing_packages
 from sims.farm_rover import board_pins as pins
 from sims.farm_rover import firmware_tables as tables
 from sims.farm_rover.firmware_tables import HEADER, TableError, make_tables, shipped_world
