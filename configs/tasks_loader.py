@@ -19,13 +19,14 @@ from configs.goal import Goal
 from configs.idle_writes import IdleWrites
 from configs.operator import ASK, ASK_TOOL, Conversation, Operator, with_questions
 from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
-from configs.task_places import UnknownPlaceError, expand_places, places
+from configs.task_places import AcceptsCall, Places, UnknownPlaceError, expand_plan, places
 from configs.task_template import Template
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, load_yaml, nearest, where_named
 from core_eval.path import AutomatonError, CoreTask, Symbol, TaskAutomaton, compile_plan, plan_symbols
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
+from devices.accepted import Accepts, within
 from devices.device_type import DeviceType, takes
 from devices.inferred_device import device_from_alphabet
 from sims.overrides import stack_overrides
@@ -416,7 +417,7 @@ class _YamlTask:
             with self.file.at("tasks", self.index, "device"):
                 declared = load_declared(device_ref(str(entry.device), self.file.path))
             near: Any = declared.file.places
-            return self._task(None, declared.type, {}, near, declared.file.reach)
+            return self._task(None, declared.type, {}, near, within(declared.file.reach), None)
         with self.file.at("tasks", self.index, "world"):
             world = load_world(entry.world)
         with self.file.at("tasks", self.index, "init"):
@@ -427,30 +428,32 @@ class _YamlTask:
         except ConfigError as error:
             raise ConfigError(f"{error} (in what was given with --init)") from None
         near = places(state.model_dump(), world.type.place_keys)
-        return self._task(world, replace(world, state=state).device, own, near, world.type.reach)
+        return self._task(world, replace(world, state=state).device, own, near, world.type.accepts, state)
 
     def _task(
         self,
         world: World | None,
         device: DeviceType,
         init: Mapping[str, Any],
-        near: Mapping[str, Mapping[str, float]],
-        reach: float,
+        near: Places,
+        accepts: Accepts,
+        state: Any,
     ) -> Task:
-        """Return the task; its plan may name the places that are `near`, within `reach`."""
+        """Return the task; its plan may name the places `near`, and `accepts` gives the tolerances."""
         entry = self.entry
         with self.file.at("tasks", self.index):
+            try:
+                goal = Goal.from_patterns(entry.goal) if entry.goal else None
+            except ValueError as error:
+                raise ConfigError(str(error), at=("goal",)) from None
+            asked = {} if goal is None else goal.patterns
             offered = self._offered(device)
-            automaton = self._automaton(offered, near, reach)
+            automaton = self._automaton(offered, near, lambda tool, given: accepts(state, tool, given, asked))
             found_by = self._symbols("found_by", offered)
             automaton = automaton.with_free(self._symbols("attempts", device))
             for place, caution in enumerate(entry.cautions):
                 for tool in caution.tools:
                     _check_tool(device, tool, "cautions", place)
-            try:
-                goal = Goal.from_patterns(entry.goal) if entry.goal else None
-            except ValueError as error:
-                raise ConfigError(str(error), at=("goal",)) from None
         return Task(
             entry.id,
             world,
@@ -482,13 +485,11 @@ class _YamlTask:
                 _check_tool(device, symbol.tool, "operator", *where_named(operator.model_dump(), symbol.tool))
         return _offered(device, operator)
 
-    def _automaton(
-        self, device: DeviceType, near: Mapping[str, Mapping[str, float]], reach: float
-    ) -> TaskAutomaton:
+    def _automaton(self, device: DeviceType, near: Places, accepts: AcceptsCall) -> TaskAutomaton:
         entry = self.entry
         reads = device.reads if entry.free_reads is None else entry.free_reads
         try:
-            plan = expand_places(self._asking("plan"), near, reach)
+            plan = expand_plan(self._asking("plan"), near, accepts)
             file = str(self.file.path)
             automaton = compile_plan(plan, free_reads=reads, file=file, task=entry.id)
         except UnknownPlaceError as error:

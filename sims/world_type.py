@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
+from devices.accepted import Accepts, within
 from devices.device_type import DeviceType
 from devices.faults import FaultKind
 from devices.harm import LEAVE_OUT, HarmRule
@@ -40,7 +41,7 @@ class WorldType:
         faults: kinds of faults of its rigs, beside those of every rig.
         aliases: other names of it.
         place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
-        reach: maximum distance of a call's target from such a place, m.
+        accepts: what its rig accepts of a call and a goal allows: the tolerances of a plan that states none.
         tasks: the folder of its task files.
         probing: a script of calls (JSON lines) that identifies hidden parameters, for calibration.
         version: of the world, which logs keep; raised when its state's keys change, or when the replay of an
@@ -61,7 +62,7 @@ class WorldType:
     faults: tuple[FaultKind, ...] = ()
     aliases: tuple[str, ...] = ()
     place_keys: tuple[str, ...] = ()
-    reach: float = 0.0
+    accepts: Accepts = within(0.0)
     tasks: Path | None = None
     probing: Path | None = None
     version: int = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from devices.farm_rover.accepted import accepted
 from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.farm_rover.known_state import KnownFarmRover
@@ -25,6 +26,6 @@ WORLD = WorldType(
     faults=FARM_FAULTS,
     known_state=KnownFarmRover,
     place_keys=("plants", "stations"),
-    reach=0.5,
+    accepts=accepted,
     removed=("soil.infiltration_s",),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from pkgutil import resolve_name
 
+from devices.arm.accepted import accepted
 from devices.arm.fault_kinds import ARM_FAULTS
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
@@ -26,6 +27,6 @@ WORLD = WorldType(
     faults=ARM_FAULTS,
     known_state=KnownArm,
     place_keys=("objects", "bins"),
-    reach=0.01,
+    accepts=accepted,
     picture=lambda *drawn: resolve_name("sims.robotic_arm.picture:picture")(*drawn),
 )

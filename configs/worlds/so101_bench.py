@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from pkgutil import resolve_name
 
+from devices.arm.accepted import accepted
 from devices.arm.fault_kinds import ARM_FAULTS
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.known_state import KnownSo101
@@ -26,7 +27,7 @@ WORLD = WorldType(
     faults=ARM_FAULTS,
     known_state=KnownSo101,
     place_keys=("objects", "bins"),
-    reach=0.01,
+    accepts=accepted,
     tasks=Path(__file__).parent / "so101_tasks",
     picture=lambda *drawn: resolve_name("sims.so101_arm.picture:picture")(*drawn),
 )

@@ -48,7 +48,7 @@ def align(
     the state at the end, `calls` the length of the raw path. `is_golden` says that the path was accepted
     without harm.
     """
-    spent = efficiency(calls, golden.lengths)
+    spent = efficiency(calls, golden.whole_lengths)
     if is_golden and golden.acyclic:
         return Aligned(1.0, lam + (1.0 - lam) * concordance(len(path), 0), 1.0, spent)
     row = make_row(golden)

@@ -238,7 +238,10 @@ class TaskAutomaton:
         return other
 
     def golden_paths(self, limit: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Yield the golden paths as symbol names, depth first in edge order; prefixes come first."""
+        """Yield the golden paths as symbol names, depth first in edge order; prefixes come first.
+
+        Those that make a step in parts are left out.
+        """
         path: list[str] = []
         on_path = {self.start}
         given = 0
@@ -249,7 +252,12 @@ class TaskAutomaton:
             yield ()
         while stack and (limit is None or given < limit):
             edge = next(
-                (edge for edge in stack[-1] if edge[1] in self.useful and edge[1] not in on_path), None
+                (
+                    (symbol, target)
+                    for symbol, target in stack[-1]
+                    if target in self.useful and target not in on_path and not self.symbols[symbol].is_part
+                ),
+                None,
             )
             if edge is None:
                 stack.pop()

@@ -51,6 +51,7 @@ class GoldenGraph:
         self.loops: dict[str, tuple[int, ...]] = {
             state: tuple(self.tokens[symbol] for symbol in names) for state, names in automaton.loops.items()
         }
+        self._parts = frozenset(self.tokens[one.name] for one in automaton.symbols.values() if one.is_part)
         self._suffixes: dict[int, SuffixGraph] = {}
 
     @staticmethod
@@ -75,13 +76,24 @@ class GoldenGraph:
     @cached_property
     def suffix_lengths(self) -> list[int]:
         """For every state of an acyclic graph the set of path lengths to an accepting state, as bits."""
+        return self._suffix_lengths(frozenset())
+
+    def _suffix_lengths(self, without: frozenset[int]) -> list[int]:
         lengths = [0] * len(self.edges)
         for state in range(len(self.edges) - 1, -1, -1):
             bits = int(self.accepting[state])
-            for _, target in self.edges[state]:
-                bits |= lengths[target] << 1
+            for token, target in self.edges[state]:
+                if token not in without:
+                    bits |= lengths[target] << 1
             lengths[state] = bits
         return lengths
+
+    @cached_property
+    def whole_lengths(self) -> int:
+        """The lengths of the golden paths that make no step in parts, as bits: what efficiency counts by."""
+        if not self._parts or not self.acyclic:
+            return self.lengths
+        return self._suffix_lengths(self._parts)[0]
 
     @cached_property
     def lengths(self) -> int:

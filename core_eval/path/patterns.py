@@ -98,11 +98,16 @@ class Anything:
 
 @dataclass(frozen=True)
 class Near:
-    """The argument is a number within a tolerance of `value`, absolute or relative to it."""
+    """The argument is a number within a tolerance of `value`, absolute or relative to it.
+
+    Those of a symbol that hold `together` bound one distance: the squares of their deviations, each as a
+    share of its tolerance, sum to 1 at most. Equal tolerances make a disc or a ball.
+    """
 
     value: float
     tolerance: float
     relative: bool = False
+    together: bool = False
     may_be_missing: ClassVar[bool] = False
 
     @cached_property
@@ -122,7 +127,13 @@ class Near:
 
     def plain(self) -> dict[str, Any]:
         """Return the pattern as it is written in a plan."""
-        return {"near": self.value, "rel" if self.relative else "abs": self.tolerance}
+        written = {"near": self.value, "rel" if self.relative else "abs": self.tolerance}
+        return {**written, "together": True} if self.together else written
+
+    def share(self, value: float) -> float:
+        """Return a number's deviation as a share of the tolerance."""
+        width = self.span[1] - self.value
+        return abs(value - self.value) / width if width else 0.0
 
     def __str__(self) -> str:
         return f"~{_short(self.value)}"
@@ -130,10 +141,17 @@ class Near:
 
 @dataclass(frozen=True)
 class Range:
-    """The argument is a number from `low` to `high`, both included; None leaves a side open."""
+    """The argument is a number from `low` to `high`, both included; None leaves a side open.
+
+    Attributes:
+        near: the number that is meant; None: the middle.
+        part: whether it is a part of a dose, or another dose than the one meant.
+    """
 
     low: float | None
     high: float | None
+    near: float | None = None
+    part: bool = False
     may_be_missing: ClassVar[bool] = False
 
     @cached_property
@@ -148,19 +166,24 @@ class Range:
         return is_number(value) and low <= value <= high
 
     def example(self) -> Any:
-        """Return a value that fits: the centre, or the end that is given."""
+        """Return a value that fits: the one meant, the centre, or the end that is given."""
+        if self.near is not None:
+            return self.near
         if self.low is not None and self.high is not None:
             return (self.low + self.high) / 2
         return self.high if self.low is None else self.low
 
     def plain(self) -> dict[str, Any]:
         """Return the pattern as it is written in a plan."""
-        sides = {"min": self.low, "max": self.high}
-        return {side: limit for side, limit in sides.items() if limit is not None}
+        sides = {"min": self.low, "max": self.high, "near": self.near}
+        written = {side: limit for side, limit in sides.items() if limit is not None}
+        return {**written, "part": True} if self.part else written
 
     def __str__(self) -> str:
-        low = "" if self.low is None else _short(self.low)
-        return f"={low}..{'' if self.high is None else _short(self.high)}"
+        if self.near is not None:
+            return f"~{_short(self.near)}"
+        low, high = ("" if side is None else f"{side:.6g}" for side in (self.low, self.high))
+        return f"={low}..{high}"
 
 
 @dataclass(frozen=True)
@@ -190,7 +213,7 @@ Pattern: TypeAlias = Exact | Excluded | Anything | Near | Range | OneOf
 
 _FORMS = (
     "{any: true}, {any: true, such_as: ..}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, "
-    "{min: a, max: b}, {in: [..]} or {exact: ..}"
+    "{min: a, max: b}, {min: a, max: b, near: v}, {in: [..]} or {exact: ..}"
 )
 
 
@@ -218,17 +241,17 @@ def parse_pattern(written: Any) -> Pattern:
         if not isinstance(values, list | tuple) or (key == "in" and not values):
             raise ValueError(f"'{key}' needs a list of values, not {values!r}")
         return Excluded(tuple(values)) if key == "not" else OneOf(tuple(values))
-    if keys in ({"near", "abs"}, {"near", "rel"}):
+    if keys - {"together"} in ({"near", "abs"}, {"near", "rel"}):
         tolerance = written["rel" if "rel" in keys else "abs"]
         if not (is_number(written["near"]) and is_number(tolerance) and tolerance >= 0):
             raise ValueError("'near' and its tolerance must be numbers, the tolerance not below 0")
-        return Near(written["near"], tolerance, relative="rel" in keys)
-    if keys and keys <= {"min", "max"}:
-        low, high = written.get("min"), written.get("max")
-        given = [limit for limit in (low, high) if limit is not None]
-        if not given or not all(map(is_number, given)) or given != sorted(given):
-            raise ValueError("'min' and 'max' must be numbers, min not above max")
-        return Range(low, high)
+        return Near(written["near"], tolerance, "rel" in keys, written.get("together") is True)
+    if keys & {"min", "max"} and keys <= {"min", "max", "near", "part"}:
+        low, near, high = (written.get(side) for side in ("min", "near", "max"))
+        given = [limit for limit in (low, near, high) if limit is not None]
+        if not all(map(is_number, given)) or given != sorted(given):
+            raise ValueError("'min' and 'max' must be numbers, min not above max, 'near' between them")
+        return Range(low, high, near, written.get("part") is True)
     raise ValueError(f"{dict(written)!r} is not a pattern: write {_FORMS}")
 
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
 
 from core_eval.path.calls import Call
 from core_eval.path.facts import Fact
-from core_eval.path.patterns import Anything, Exact, Pattern, may_overlap, parse_pattern, specificity
+from core_eval.path.patterns import (
+    Anything,
+    Exact,
+    Near,
+    Pattern,
+    Range,
+    may_overlap,
+    parse_pattern,
+    specificity,
+)
 
 ANY_ARGUMENTS = "*"
 """The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments."""
+ROUNDING = 1e-9
+"""Share of a tolerance that double precision may add to a distance."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,19 @@ class Symbol:
         """Whether it is a read with any arguments, which may be called at any time."""
         return self.fact is None and ANY_ARGUMENTS in self.arguments
 
+    @cached_property
+    def is_part(self) -> bool:
+        """Whether it makes a part of what a step asks for: a golden path without it needs fewer calls."""
+        return any(isinstance(pattern, Range) and pattern.part for pattern in self.arguments.values())
+
+    @cached_property
+    def _together(self) -> tuple[tuple[str, Near], ...]:
+        return tuple(
+            (name, pattern)
+            for name, pattern in self.arguments.items()
+            if isinstance(pattern, Near) and pattern.together
+        )
+
     def matches(self, call: Call) -> bool:
         """Return whether a call matches this symbol."""
         return call.name == self.tool and self.fits(call.arguments) and self.is_told(call)
@@ -69,7 +95,11 @@ class Symbol:
                     return False
             elif not pattern.may_be_missing:
                 return False
-        return True
+        return not self._together or self._deviation(arguments) <= 1.0 + ROUNDING
+
+    def _deviation(self, arguments: Mapping[str, Any]) -> float:
+        """Return the distance that patterns bound together, as a share of their tolerances."""
+        return math.hypot(*(pattern.share(arguments[name]) for name, pattern in self._together))
 
     def example(self) -> dict[str, Any]:
         """Return matching arguments: exact values, centres, the first of a set; none that are optional."""
@@ -91,6 +121,13 @@ class Symbol:
             both = (*self.arguments.values(), *other.arguments.values())
             return all(pattern.may_be_missing for pattern in both)
         shared = self.arguments.keys() & other.arguments.keys()
+        # Of discs and balls around places.
+        if self._together and [name for name, _ in self._together] == [name for name, _ in other._together]:
+            apart = math.dist(*([one.value for _, one in each._together] for each in (self, other)))
+            if apart > sum(
+                max(one.span[1] - one.value for _, one in each._together) for each in (self, other)
+            ):
+                return False
         return all(
             may_overlap(self.arguments[name], other.arguments[name])
             or (self.arguments[name].may_be_missing and other.arguments[name].may_be_missing)

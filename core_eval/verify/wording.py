@@ -8,6 +8,7 @@ from typing import Any
 
 from configs.operator import ASK
 from configs.tasks_loader import Task
+from core_eval.path.patterns import Range
 from core_eval.verify.candidates import leaves
 from sims.simulator import Simulator
 
@@ -86,9 +87,12 @@ def _names(text: str) -> set[str]:
 def _known(task: Task) -> Iterator[Any]:
     """Yield all values that the task's file has: of plan, goal, evidence, cautions and initial state."""
     for symbol in (*task.automaton.symbols.values(), *task.automaton.also_free, *task.found_by):
-        yield symbol.name
-        for pattern in symbol.arguments.values():
-            yield from leaves(pattern.plain())
+        # The bounds of a dose are the world's, not the task's.
+        if not symbol.is_part:
+            yield symbol.name
+            for pattern in symbol.arguments.values():
+                dose = isinstance(pattern, Range) and pattern.near is not None
+                yield from [pattern.example()] if dose else leaves(pattern.plain())
     for key, pattern in (task.goal.patterns if task.goal else {}).items():
         yield key
         yield from leaves(pattern.plain())

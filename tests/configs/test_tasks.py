@@ -38,7 +38,8 @@ def test_a_place_stands_for_its_coordinates_in_the_tasks_own_world() -> None:
     automaton = load_task("water_one_plant").automaton
     assert automaton.symbol_of(Call("move_to", {"x": 3.5, "y": 12.5, "yaw": 0.0})) is not None
     assert automaton.symbol_of(Call("move_to", {"x": 3.9, "y": 12.5, "yaw": 1.0})) is not None
-    assert automaton.symbol_of(Call("move_to", {"x": 4.1, "y": 12.5, "yaw": 0.0})) is None
+    assert automaton.symbol_of(Call("move_to", {"x": 4.2, "y": 13.2, "yaw": 0.0})) is not None
+    assert automaton.symbol_of(Call("move_to", {"x": 4.3, "y": 13.3, "yaw": 0.0})) is None
     moved = load_task("water_one_plant", init={"plants": {"plant_B": {"x": 8.0}}}).automaton
     assert moved.symbol_of(Call("move_to", {"x": 8.0, "y": 12.5, "yaw": 0.0})) is not None
 
