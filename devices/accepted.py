@@ -23,6 +23,10 @@ def within(reach: float) -> Accepts:
     return lambda _state, _tool, arguments, _goal: around(arguments, reach)
 
 
+EXACTLY = within(0.0)
+"""Accepts a place alone."""
+
+
 def around(
     place: Mapping[str, Any],
     reach: float,

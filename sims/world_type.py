@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
-from devices.accepted import Accepts, within
+from devices.accepted import EXACTLY, Accepts
 from devices.device_type import DeviceType
 from devices.faults import FaultKind
 from devices.harm import LEAVE_OUT, HarmRule
@@ -62,7 +62,7 @@ class WorldType:
     faults: tuple[FaultKind, ...] = ()
     aliases: tuple[str, ...] = ()
     place_keys: tuple[str, ...] = ()
-    accepts: Accepts = within(0.0)
+    accepts: Accepts = EXACTLY
     tasks: Path | None = None
     probing: Path | None = None
     version: int = 1
