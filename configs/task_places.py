@@ -88,7 +88,7 @@ class _Expansion:
         doses = self._accepts(tool, plain) if any(map(is_number, plain.values())) else {}
         doses = {name: pattern for name, pattern in doses.items() if name in plain and name not in AXES}
         if self._doses[_dosed(tool, arguments)] > 1:
-            doses = {name: Near(plain[name], METERED, relative=True) for name in doses}
+            doses = {name: Near(arguments[name], METERED, relative=True) for name in doses}
         written = {**self.arguments(arguments), **{name: dose.plain() for name, dose in doses.items()}}
         for name, dose in doses.items():
             if isinstance(dose, Range) and dose.near is not None:
