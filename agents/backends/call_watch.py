@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agents.formats.answer_grammar import call_grammar
 from agents.formats.format import Format
 from agents.formats.thoughts import rest_start
 
-
-class Constrained(Protocol):
-    """A sampler that can follow a grammar."""
-
-    @property
-    def constrained(self) -> bool:
-        """Whether a grammar is followed."""
-
-    def constrain(self, grammar: str | None, written: Sequence[int] = ()) -> bool:
-        """Follow another grammar, or none; return whether it allows what is written already."""
-
-    def allows(self, token: int) -> bool:
-        """Return whether the grammar lets this token come next."""
+if TYPE_CHECKING:
+    from agents.backends.llama_sampler import Sampler
 
 
 class CallWatch:
@@ -33,7 +22,7 @@ class CallWatch:
 
     def __init__(
         self,
-        sampler: Constrained,
+        sampler: Sampler,
         form: Format,
         schemas: Sequence[Mapping[str, Any]],
         *,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from devices.arm.layout import Layout
+from devices.arm.arm_world import ArmWorld
 from devices.arm.things import GRIP_HEIGHT
 from devices.interlocks import Check, Interlocks
 from devices.outcome import Refusal
@@ -79,7 +79,7 @@ def _upright(arm: GripperView, arguments: _Arguments) -> None:
         raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")
 
 
-def _known(world: Layout) -> str:
+def _known(world: ArmWorld) -> str:
     return f"the objects are {', '.join(world.objects)}, and the bins are {', '.join(world.bins)}"
 
 

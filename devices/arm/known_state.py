@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar
 
 from core_eval.path.calls import CallStatus
+from devices.arm.arm_world import ArmWorld
 from devices.arm.gripper_interlocks import MOTIONS
 from devices.arm.gripper_tools import Gripper, Placed, SafetyState
 from devices.arm.things import Block, lies_in
@@ -13,18 +14,6 @@ from devices.device_type import DeviceType
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
 from devices.sensors import Sample
-
-
-class Bench(Protocol):
-    """What a host knows of an arm's bench."""
-
-    @property
-    def safety_locked(self) -> bool:
-        """Whether the safety is locked at first."""
-
-    @property
-    def gripper(self) -> Literal["open", "closed"]:
-        """How the gripper is at first."""
 
 
 class KnownGripperArm(KnownState):
@@ -42,7 +31,7 @@ class KnownGripperArm(KnownState):
     _empty: bool | None
     """Whether the gripper holds nothing; None if not known."""
 
-    def __init__(self, world: Bench | None = None, initial: bool = False) -> None:
+    def __init__(self, world: ArmWorld | None = None, initial: bool = False) -> None:
         self.forget()
         if world is not None and initial:
             self._locked = world.safety_locked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -106,13 +106,19 @@ class Bin(FrozenModel):
         return abs(along) < self.size[0] / 2 and abs(across) < self.size[1] / 2
 
 
-class Obstacle(FrozenModel):
-    """A fixed block; its pose is the middle of its base."""
+class Block(FrozenModel):
+    """A box; its pose is the middle of its base."""
 
     x: Coordinate
     y: Coordinate
     z: Height = 0.0
     yaw: Angle = 0.0
+    size: tuple[float, ...]
+
+
+class Obstacle(Block):
+    """A fixed block; its pose is the middle of its base."""
+
     size: tuple[Length, Length, Length] = Field(description="length, width and height")
 
     def footprint(self, name: str) -> Footprint:
@@ -120,30 +126,6 @@ class Obstacle(FrozenModel):
         length, width, height = self.size
         top = self.z + height
         return Footprint(name, self.x, self.y, self.yaw, length / 2, width / 2, self.z, top, fixed=True)
-
-
-class Block(Protocol):
-    """A box that stands at a place, turned about the vertical; its size is length, width and height, m."""
-
-    @property
-    def x(self) -> float:
-        """Of its middle, m."""
-
-    @property
-    def y(self) -> float:
-        """Of its middle, m."""
-
-    @property
-    def z(self) -> float:
-        """Of its base, m."""
-
-    @property
-    def yaw(self) -> float:
-        """Of its length, rad."""
-
-    @property
-    def size(self) -> tuple[float, ...]:
-        """Length, width and height, m."""
 
 
 def lies_in(block: Block, x: float, y: float, z: float) -> bool:

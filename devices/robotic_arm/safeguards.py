@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.arm.bench_part import Angle, Coordinate, Height
+from devices.arm.things import Block
 from devices.models import FrozenModel
 
 AxisName = Literal["axis1", "axis2", "axis3", "axis4", "axis5", "axis6"]
@@ -26,13 +26,9 @@ def each_axis(given: Mapping[AxisName, float], default: Mapping[AxisName, float]
     return tuple(given.get(axis, default[axis]) for axis in AXES)
 
 
-class Zone(FrozenModel):
+class Zone(Block):
     """A keep-out box for arm and load; its pose is the middle of its base."""
 
-    x: Coordinate
-    y: Coordinate
-    z: Height = 0.0
-    yaw: Angle = 0.0
     size: tuple[Annotated[float, Field(gt=0.0, le=3.0)], ...] = Field(
         min_length=3, max_length=3, description="length, width and height"
     )

@@ -17,7 +17,7 @@ from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, settle_steps, stop_messages
-from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, StepRunner, Stopped
+from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, Output, StepRunner, Stopped
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, gone
 
@@ -203,12 +203,17 @@ class Machine:
         # An episode begins: its log needs the unchanged readings too.
         self.reports.repeat()
 
+    def output(self, *, obeys_stop: bool = True) -> Output:
+        """Return what steps are sent by; one that does not obey the stop is for what follows it."""
+        end = self.driver.line.end.encode("latin-1")
+        return Output(self.wire, end, self.writing, self.halted if obeys_stop else None)
+
     def runner(self, scope: Scope, stopped: Callable[[], bool], output: Output | None = None) -> StepRunner:
         """Return a runner of steps in this scope."""
         return StepRunner(
             self.driver,
             scope,
-            Output(self) if output is None else output,
+            output or self.output(),
             self._conversation,
             self.memory.__setitem__,
             stopped,
@@ -249,7 +254,7 @@ class Machine:
         try:
             if not self.wire.connected:
                 return False
-            output = Output(self, obeys_stop=False)
+            output = self.output(obeys_stop=False)
             self.runner(self.scope.for_call({}), lambda: False, output).run([step], names)
         except (Refusal, DriverFault, LinkError, Lost):
             return False
@@ -358,34 +363,3 @@ class Machine:
                 pass
             finally:
                 self.one_at_a_time.release()
-
-
-class Output:
-    """The output of steps, closed from the stop to the reset."""
-
-    def __init__(self, machine: Machine, *, obeys_stop: bool = True) -> None:
-        self._machine = machine
-        self._obeys_stop = obeys_stop
-
-    def line(self, command: bytes) -> None:
-        """Send a command, with its line end."""
-        end = self._machine.driver.line.end.encode("latin-1")
-        self._send(lambda: self._machine.wire.write(command + end))
-
-    def raw(self, data: bytes) -> None:
-        """Send real-time bytes."""
-        self._send(lambda: self._machine.wire.write(data))
-
-    def publish(self, topic: str, payload: str, retain: bool) -> None:
-        """Publish an MQTT message."""
-        self._send(lambda: self._machine.wire.publish(topic, payload, retain=retain))
-
-    def _send(self, send: Callable[[], None]) -> None:
-        machine = self._machine
-        if not self._obeys_stop:
-            send()
-            return
-        with machine.writing:
-            if machine.halted.is_set():
-                raise Stopped
-            send()

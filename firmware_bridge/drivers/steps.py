@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from threading import Event, Lock
 
 from devices.drivers.driver_file import DriverFile, Failure, Step
 from devices.drivers.patterns import MachineMessage, Pattern
@@ -14,6 +14,7 @@ from devices.drivers.templates import TemplateError, check_bytes, render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Refusal
 from firmware_bridge.drivers.conversation import Conversation, Subscription
+from firmware_bridge.drivers.wire import Wire
 
 SLICE = 0.02
 """Time between two checks whether the call was stopped, s."""
@@ -35,17 +36,39 @@ class Stopped(Exception):
     """The call was stopped."""
 
 
-class Output(Protocol):
-    """The output of steps; each method raises Stopped once the machine is stopped, and LinkError."""
+class Output:
+    """The output of steps, closed from the stop to the reset.
+
+    Args:
+        wire: what it writes to.
+        end: of a command's line.
+        writing: held while it writes.
+        halted: set from a stop to its reset; None: the stop does not close this output.
+    """
+
+    def __init__(self, wire: Wire, end: bytes, writing: Lock, halted: Event | None) -> None:
+        self._wire, self._end, self._writing, self._halted = wire, end, writing, halted
 
     def line(self, command: bytes) -> None:
         """Send a command, with its line end."""
+        self.raw(command + self._end)
 
     def raw(self, data: bytes) -> None:
-        """Send real-time bytes."""
+        """Send real-time bytes. Raises Stopped once the machine is stopped, and LinkError."""
+        self._send(lambda: self._wire.write(data))
 
     def publish(self, topic: str, payload: str, retain: bool) -> None:
-        """Publish an MQTT message."""
+        """Publish an MQTT message. Raises as `raw`."""
+        self._send(lambda: self._wire.publish(topic, payload, retain=retain))
+
+    def _send(self, send: Callable[[], None]) -> None:
+        if self._halted is None:
+            send()
+            return
+        with self._writing:
+            if self._halted.is_set():
+                raise Stopped
+            send()
 
 
 @dataclass

@@ -63,22 +63,20 @@ class LocalLink(Link):
 
     def ensure(self, timeout: float) -> None:
         """Raise LinkError if the link is closed."""
+        self._opened()
+
+    def _opened(self) -> PortHandler:
         if self._port.handler is None:
             raise LinkError(f"{self.name} is closed")
+        return self._port.handler
 
     def send(self, payload: bytes) -> None:
         """Deliver a payload to the device. Raises LinkError if the link is closed."""
-        handler = self._port.handler
-        if handler is None:
-            raise LinkError(f"{self.name} is closed")
-        handler.on_frame(payload)
+        self._opened().on_frame(payload)
 
     def estop(self) -> None:
         """Stop the device at once. Raises LinkError if the link is closed."""
-        handler = self._port.handler
-        if handler is None:
-            raise LinkError(f"{self.name} is closed")
-        handler.on_stop()
+        self._opened().on_stop()
 
     def close(self) -> None:
         """Stop the device, and deliver its last messages."""

@@ -47,7 +47,7 @@ class McpDevice:
         self._emit: Emit | None = None
         self._call: Future[types.CallToolResult] | None = None
         self._touched = False
-        self.closing = False
+        self.leave_alone = False
         self._session, facts = self._open()
         self._tools = _by_name(facts.tools)
         self.name = device_name(facts.name)
@@ -106,7 +106,7 @@ class McpDevice:
 
     def safe(self) -> StopOutcome:
         """Cancel the running call. Nothing is sent to a server that was only looked at."""
-        if self.closing and not self._touched:
+        if self.leave_alone and not self._touched:
             return StopOutcome.NOT_SENT
         if self._session.lost is not None:
             return StopOutcome.NOT_SENT

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Any, Protocol
-
 import mujoco
 
 from sims.arm import scene_parts
-from sims.arm.bench_model import BenchModel
+from sims.arm.physics import ArmPhysics
 
 LOWERING = 0.0005
 """Step by which an object is lowered until it stands, m."""
 
 
-class MaskedPhysics(Protocol):
-    """The physics of an arm as masks change it."""
-
-    bench: BenchModel
-
-    @property
-    def model(self) -> Any:
-        """MuJoCo's model."""
-
-    @property
-    def data(self) -> Any:
-        """MuJoCo's state."""
-
-    @property
-    def fingers(self) -> Set[int]:
-        """The geoms that grip."""
-
-    def sync(self) -> None:
-        """Update all poses derived from the joints."""
-
-
 class ContactMask:
     """Disables collisions of the arm and its targets while a call is made harmless."""
 
-    def __init__(self, physics: MaskedPhysics) -> None:
+    def __init__(self, physics: ArmPhysics) -> None:
         self._physics = physics
         self.active = False
         self._ghosts: set[str] = set()

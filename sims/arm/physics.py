@@ -20,6 +20,9 @@ class ArmPhysics:
         first: index of the first object in positions and velocities.
     """
 
+    fingers: frozenset[int]
+    """The geoms that grip."""
+
     def __init__(self, bench: BenchModel, objects: Iterable[str], first: int) -> None:
         self.bench = bench
         self._engine = bench.engine()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import mujoco
 import numpy as np
 
+from devices.arm.arm_world import ArmWorld
+from sims.arm.simulator import GripperArm
 from sims.offscreen import rendered
 
 BENCH, BIN, OBSTACLE, HIT = (0.8, 0.76, 0.68), (0.36, 0.42, 0.5), (0.4, 0.28, 0.2), (0.9, 0.1, 0.1)
@@ -16,42 +18,9 @@ OBJECTS = ((0.13, 0.45, 0.75), (0.93, 0.6, 0.12), (0.2, 0.6, 0.35), (0.55, 0.3, 
 CAMERA = "view"
 SKY = (0.93, 0.95, 0.97)
 Colour = tuple[float, float, float]
-W_co = TypeVar("W_co", covariant=True)
 
 
-class Things(Protocol):
-    """The things of a bench, by name."""
-
-    @property
-    def objects(self) -> Mapping[str, Any]:
-        """What can be picked."""
-
-    @property
-    def bins(self) -> Mapping[str, Any]:
-        """The bins."""
-
-    @property
-    def obstacles(self) -> Mapping[str, Any]:
-        """The blocks."""
-
-
-class Drawn(Protocol[W_co]):
-    """The arm's simulator as a picture shows it."""
-
-    @property
-    def world(self) -> W_co:
-        """Its world."""
-
-    @property
-    def physics_state(self) -> tuple[Any, Any]:
-        """MuJoCo's model and data."""
-
-    @property
-    def struck(self) -> frozenset[str]:
-        """Things that arm or load touches, and should not."""
-
-
-def thing_colour(world: Things, name: str, struck: frozenset[str]) -> Colour | None:
+def thing_colour(world: ArmWorld, name: str, struck: frozenset[str]) -> Colour | None:
     """Return the colour of a thing, red where it is struck; None for what is no thing of the bench."""
     if name in struck:
         return HIT
@@ -62,7 +31,7 @@ def thing_colour(world: Things, name: str, struck: frozenset[str]) -> Colour | N
     return OBSTACLE if name in world.obstacles else None
 
 
-def posed(model: Any, simulator: Drawn[object], size: tuple[int, int]) -> bytes:
+def posed(model: Any, simulator: GripperArm[Any], size: tuple[int, int]) -> bytes:
     """Return a scene in the simulator's pose as a PNG file of `size` (width, height) pixels.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -17,7 +17,6 @@ from sims.arm import scene_parts
 from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
 from sims.arm.contact_monitor import ContactMonitor
-from sims.arm.fitted_sensors import fitted
 from sims.arm.geometry import Array
 from sims.arm.handling import ArmHandling
 from sims.arm.harm_pieces import SAME_EVENT
@@ -174,12 +173,29 @@ class GripperArm(Simulator[W]):
         }
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
-        """Return the sensors that the world fits; `at_slot.SLOT` for bins and the objects' first places."""
-        loads = {
-            f"{self.joint_sensor}.{name}": partial(self.joint_load, joint)
-            for joint, name in enumerate(self.joints)
-        }
-        return fitted(self, self.world.sensors, self.world.hidden, loads)
+        """Return the sensors that the world fits, degraded; `at_slot.SLOT` for bins and first places."""
+        hidden = self.world.hidden
+        return [
+            CoarseSensor(
+                name,
+                spec.worsened(hidden.sensor_noise, hidden.dropout),
+                quantity,
+                after=self.forget_bump if kind == "bumper" else None,
+            )
+            for kind, spec in self.world.sensors.items()
+            for name, quantity in self._quantities(kind)
+        ]
+
+    def _quantities(self, kind: str) -> Iterator[tuple[str, Callable[[], float]]]:
+        """Yield the names of the sensors of a kind, and what they sense, read through the simulator."""
+        if kind == "at_slot":
+            for slot in self.slots:
+                yield f"{kind}.{slot}", partial(self.occupied, slot)
+        elif kind == self.joint_sensor:
+            for joint, name in enumerate(self.joints):
+                yield f"{kind}.{name}", partial(self.joint_load, joint)
+        else:
+            yield kind, partial(self.sensed, kind)
 
     def coarse_state(self) -> dict[str, Any]:
         """Return the lock, the gripper's report, whether the arm is at home, and the slots."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from devices.arm.layout import Layout
+from devices.arm.arm_world import ArmWorld
 from sims.arm.free_objects import FreeObjects
 
 
 class Slots:
     """Tells which slots have any object within a radius, m, of their centre."""
 
-    def __init__(self, layout: Layout, objects: FreeObjects, radius: float) -> None:
+    def __init__(self, layout: ArmWorld, objects: FreeObjects, radius: float) -> None:
         self._radius = radius
         self._centres = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in layout.bins.items()}
         self._centres |= {name: objects.position(name).copy() for name in layout.objects}

@@ -66,16 +66,12 @@ class BenchPhysics(ArmPhysics):
         half_open = world.arm.opening / 2 if world.gripper == "open" else 0.0
         bench = _bench(scene.scene_xml(world), tuple(self.joints.tolist()), half_open)
         super().__init__(bench, world.objects, FREE)
+        self.fingers = frozenset({bench.geom["finger_left"], bench.geom["finger_right"]})
         self.held: str | None = None
         self.finger_cap = scene.OPENING_FORCE
         self._fitness = 1.0
         self.weaken(0.0)
         self.sync()
-
-    @property
-    def fingers(self) -> frozenset[int]:
-        """The geoms that grip."""
-        return frozenset({self.bench.geom["finger_left"], self.bench.geom["finger_right"]})
 
     # Driving it.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mujoco
 
 from devices.robotic_arm.world import BenchWorld
-from sims.arm.picture import BENCH, Drawn, light, posed, thing_colour
+from sims.arm.picture import BENCH, light, posed, thing_colour
+from sims.arm.simulator import GripperArm
 from sims.robotic_arm import scene
 
 EYE, AIM = (1.9, 1.45, 1.5), (0.3, 0.0, 0.22)
@@ -15,7 +16,7 @@ ZONE_SHARE = 0.22
 """Opacity of a keep-out zone: the arm shows through."""
 
 
-def picture(simulator: Drawn[BenchWorld], size: tuple[int, int]) -> bytes:
+def picture(simulator: GripperArm[BenchWorld], size: tuple[int, int]) -> bytes:
     """Return the bench as a PNG file of `size` (width, height) pixels; what is struck is red.
 
     Raises:

@@ -74,7 +74,6 @@ class So101Physics(ArmPhysics):
         super().__init__(_table(scene.scene_xml(world), joints), world.objects, FREE)
         jaws = (f"{scene.FIXED}/", f"{scene.MOVING}/")
         self.fingers = frozenset(g for g, name in enumerate(self.bench.geoms) if name.startswith(jaws))
-        """The geoms that grip."""
         self._grip_torque = float(self.model.actuator_forcerange[GRIPPER, 1])
         self._full_torque = self._grip_torque
         self._fitness = world.hidden.grip_force

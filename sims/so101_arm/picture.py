@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import mujoco
 
 from devices.so101_arm.world import So101World
-from sims.arm.picture import BENCH, Drawn, light, posed, thing_colour
+from sims.arm.picture import BENCH, light, posed, thing_colour
+from sims.arm.simulator import GripperArm
 from sims.so101_arm import assets, scene
 
 EYE, AIM = (0.62, 0.42, 0.42), (0.14, 0.0, 0.06)
@@ -20,7 +21,7 @@ PRINTED, SERVO = (1.0, 0.82, 0.12), (0.1, 0.1, 0.1)
 """Colours of the arm's parts, as in its MJCF file."""
 
 
-def picture(simulator: Drawn[So101World], size: tuple[int, int]) -> bytes:
+def picture(simulator: GripperArm[So101World], size: tuple[int, int]) -> bytes:
     """Return the table as a PNG file of `size` (width, height) pixels; what is struck is red.
 
     Raises:

@@ -15,7 +15,7 @@ from devices.drivers.settings import Settings
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers import machine as machine_module
-from firmware_bridge.drivers.machine import Machine, Output
+from firmware_bridge.drivers.machine import Machine
 from firmware_bridge.drivers.steps import DriverFault, Stopped
 from firmware_bridge.link import LinkError
 
@@ -135,11 +135,11 @@ def test_a_stop_goes_first_and_is_confirmed_by_the_answer_alone(rig: Rig) -> Non
 def test_nothing_goes_out_between_a_stop_and_its_reset(rig: Rig) -> None:
     rig.machine.stop()
     with pytest.raises(Stopped):
-        Output(rig.machine).line(b"move")
-    Output(rig.machine, obeys_stop=False).raw(b"?")
+        rig.machine.output().line(b"move")
+    rig.machine.output(obeys_stop=False).raw(b"?")
     assert rig.wire.log == ["!", "standing?", "?"]
     rig.machine.leave_stop()
-    Output(rig.machine).line(b"move")
+    rig.machine.output().line(b"move")
     assert rig.wire.log[3:] == ["leave", "move"]
 
 
