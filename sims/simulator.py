@@ -19,6 +19,7 @@ from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError, ToolArguments, ToolResult
+from devices.waiting import Wait, Waited
 from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
@@ -33,7 +34,7 @@ from sims.time_stepping import BoardReset, RigFault, Stopped, TimeStepping
 __all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
 LOOK_S = 1.0
-"""Interval of polling the sensors that report changes, while a call waits for its set time to end, s."""
+"""Interval of polling the sensors that report changes, while a call waits, s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,12 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     def goes_on(self) -> bool:
         """Return whether harm may still begin, or change, without any further call."""
         return False
+
+    def do_wait(self, arguments: Wait, call: CallOptions) -> Waited:
+        """Let time pass, for a device type that has the tool."""
+        seconds = arguments.seconds
+        self.pass_time(seconds if call.duration is None else min(seconds, call.duration), LOOK_S)
+        return Waited(seconds=seconds)
 
     # The device protocol.
 

@@ -14,10 +14,12 @@ from devices.robotic_arm.tools import ROBOTIC_ARM
 from training.episode import Episode
 from training.phrasing import Said, Speaker, Work, joined
 from training.rover_world import any_names
-from training.shipped import POINTS
+from training.shipped import POINTS, taught
 from training.wordings import ArmWords, Wordings
 
 Spot = tuple[float, float, float, float]
+
+ARM = taught(ROBOTIC_ARM)
 
 PLAIN_OBJECTS = (
     *("tin", "gear", "tube", "mug", "jar", "ball", "brick", "lid", "plug", "can", "cup", "bottle", "bowl"),
@@ -69,7 +71,7 @@ class Bench:
             bins = any_names(rng, ("bin",), 2) if rng.random() < 0.5 else rng.sample(BINS + MORE_BINS, 2)
         spots = {name: spot_of(rng, grid, turned=rng.random() < 0.2) for name in things}
         bin_spots = {name: spot_of(rng, grid, turned=rng.random() < 0.08) for name in bins}
-        return cls(rng, spots, bin_spots, Episode(ROBOTIC_ARM, ""), rng.random() < 0.2, grid)
+        return cls(rng, spots, bin_spots, Episode(ARM, ""), rng.random() < 0.2, grid)
 
     def switch(self, state: str) -> None:
         """Lock or unlock the safety."""

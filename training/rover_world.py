@@ -11,7 +11,7 @@ from devices.farm_rover import tools as rover
 from devices.farm_rover.tools import FARM_ROVER
 from training.amounts import liters_of, ml_of
 from training.episode import Episode
-from training.shipped import POINTS
+from training.shipped import POINTS, taught
 
 Point = tuple[float, float]
 
@@ -41,7 +41,7 @@ OTHER_TANKS = (Tanks(8.0, 400.0), Tanks(10.0, 300.0), Tanks(15.0, 600.0), Tanks(
 
 def rover_with(tanks: Tanks) -> DeviceType:
     """Return the rover as transcripts describe it: the reach of the default field, and these tanks."""
-    return FARM_ROVER.in_world(
+    return taught(FARM_ROVER).in_world(
         {
             "rover": {"reach": REACH_M},
             "water_tank": {"capacity_liters": tanks.water},

@@ -14,10 +14,12 @@ from typing import Any
 
 import yaml
 
+from agents.scaffolds.prompting import NOT_TRAINED_ON
 from configs.tasks_loader import task_files
 from configs.worlds.farm_rover import WORLD as FARM
 from configs.worlds.robotic_arm import WORLD as BENCH
 from configs.yaml_text import Loader
+from devices.device_type import DeviceType
 from training.spoken_numbers import ONES, TENS
 
 WORLDS = (FARM.name, BENCH.name)
@@ -34,6 +36,11 @@ READS = re.compile(r"get_|list_|scan_|sense_")
 POINT = re.compile(r"(?:x )?#(?: (?:y |z |yaw |and )?#)+")
 Step = tuple[str, str]
 TELLING = 6
+
+
+def taught(device: DeviceType) -> DeviceType:
+    """Return a device type with the tools that the shipped models learn."""
+    return device.fitted(device.by_name.keys() - NOT_TRAINED_ON)
 
 
 def words(prompt: str) -> list[str]:

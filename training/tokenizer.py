@@ -19,7 +19,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 from tokenizers.trainers import BpeTrainer
 
-from devices.robotic_arm.tools import ROBOTIC_ARM
+from training.arm_episodes import ARM
 from training.chat_format import CONTROL_TOKENS, MARK_TOKENS
 from training.conversations import NATIVE, REACT
 from training.rover_world import ROVER, WORDS
@@ -44,7 +44,7 @@ WORDS_AT_LEAST = 40
 
 def corpus(count: int) -> list[str]:
     """Return texts to learn from: the system turns often, and episodes with each scaffold."""
-    systems = [put.system_turn(device, None) for device in (ROVER, ROBOTIC_ARM) for put in (NATIVE, REACT)]
+    systems = [put.system_turn(device, None) for device in (ROVER, ARM) for put in (NATIVE, REACT)]
     return [*systems, *SENTENCES] * max(1, count // 50) + [
         "".join(text for text, _ in (REACT if seed % 5 == 0 else NATIVE).pieces(episode(seed)))
         for seed in range(count)

@@ -28,6 +28,8 @@ TRAINED_ON = (
     "When all is done, answer in one short sentence."
 )
 """The system prompt in the training of the kit's own models, for both of their device types."""
+NOT_TRAINED_ON = frozenset({"scan_people", "wait"})
+"""Tools of these device types that came after that training; the kit's own models do not get them."""
 
 
 DECLINE_SCHEMA = decline_schema(DECLINE, "End the episode: it cannot be done.")
@@ -50,20 +52,22 @@ class Prompting:
         name: as in the log.
         text: returns the system prompt by the device type's advice and whether there is a tool to decline.
         decline: the schema of that tool.
+        without: tools of the rig that the model does not get.
     """
 
     name: str
     text: Callable[[str, bool], str]
     decline: Mapping[str, Any] = field(default_factory=lambda: DECLINE_SCHEMA)
+    without: frozenset[str] = frozenset()
 
     def can_decline(self, tools: Sequence[Tool]) -> bool:
         """Return whether the model gets the tool; a rig's own tool of that name comes first."""
         return all(tool.name != DECLINE for tool in tools)
 
     def schemas(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-        """Return the schemas of the rig's tools, and of the one to decline."""
+        """Return the schemas of the tools that the model gets, and of the one to decline."""
         return [
-            *(tool.schema() for tool in tools),
+            *(tool.schema() for tool in tools if tool.name not in self.without),
             *([dict(self.decline)] if self.can_decline(tools) else []),
         ]
 
@@ -83,7 +87,10 @@ def system_prompt(advice: str, declines: bool = True, end: str = END) -> str:
 OPERATOR = Prompting("operator", system_prompt)
 """For every model that was not trained for this kit."""
 TRAINED = Prompting(
-    "trained to decline", lambda _advice, _declines: f"{TRAINED_ON} {DECLINING}", TRAINED_DECLINE
+    "trained to decline",
+    lambda _advice, _declines: f"{TRAINED_ON} {DECLINING}",
+    TRAINED_DECLINE,
+    NOT_TRAINED_ON,
 )
 """For the model that this project trained, which learned to decline without a reason."""
 

@@ -31,7 +31,7 @@ from agents.formats.calls import CallText, Nonsense, to_json
 from agents.formats.signature import SCHEMAS, SIGNATURES, signature
 from agents.scaffolds.native import NativeScaffold
 from agents.scaffolds.own_prompt import OwnPrompt
-from agents.scaffolds.prompting import Prompting, system_prompt
+from agents.scaffolds.prompting import NOT_TRAINED_ON, Prompting, system_prompt
 
 OBSERVATION = "Observation:"
 PLAIN = PlainText(react.FORMAT, stop=(OBSERVATION,))
@@ -74,7 +74,8 @@ class ReactScaffold(NativeScaffold):
         """Prompt a backend; the arguments are those of `NativeScaffold`."""
         self._short_tools = own is None or own.short_tools
         self._chat = ReactChat(backend, short_tools=self._short_tools)
-        super().__init__(self._chat, own=own, answer_tokens=answer_tokens, prompting=PROMPTING, clock=clock)
+        prompting = replace(PROMPTING, without=NOT_TRAINED_ON) if backend.trained_here else PROMPTING
+        super().__init__(self._chat, own=own, answer_tokens=answer_tokens, prompting=prompting, clock=clock)
 
     @property
     def options(self) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
+from devices.waiting import WAIT
 
 Metres = Annotated[float, Field(ge=-5.0, le=5.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
@@ -117,6 +118,7 @@ def gripper_tools(
         Tool("list_objects", "List the names of the objects and the bins.",
              NoArguments, Objects, Effect.READ),
         Tool("get_object_pose", "Read the pose of an object or a bin.", OneObject, ThingPose, Effect.READ),
+        WAIT,
     )  # fmt: skip
 
 

@@ -181,13 +181,18 @@ def goal_of_move(_: FarmWorld, arguments: _Arguments) -> Pose:
     return Pose(x=arguments["x"], y=arguments["y"], yaw=arguments["yaw"])
 
 
+def goal_of_return(world: FarmWorld, _: _Arguments) -> Pose:
+    """Return the goal of `move_home`."""
+    return world.stations["base"]
+
+
 UNLOCKED = Check("unlocked", _unlocked)
 KNOWN_PLANT = _known("plant")
 PLANT_IN_REACH = (KNOWN_PLANT, UNLOCKED, _in_reach())
 
 FARM_INTERLOCKS: Interlocks[RoverView] = {
     "move_to": _drive(goal_of_move),
-    "move_home": _drive(lambda world, _: world.stations["base"]),
+    "move_home": _drive(goal_of_return),
     "water_plant": (*PLANT_IN_REACH, *_pump("water", "liters", "L", "refill_water_tank")),
     "spray_pesticide": (*PLANT_IN_REACH, *_pump("pesticide", "ml", "ml", "refill_pesticide")),
     "harvest_fruit": (

@@ -9,9 +9,9 @@ from typing import Any
 
 from core_eval.path.calls import CallStatus
 from devices.farm_rover import tools
-from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
+from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView, goal_of_move, goal_of_return
 from devices.farm_rover.site_limits import SiteLimits
-from devices.farm_rover.world import FarmWorld, Pose
+from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.known_state import KnownState, read_result
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -59,6 +59,7 @@ class KnownFarmRover(KnownState):
         self._since = 0.0
         self._limits = None if world is None else SiteLimits(world)
         self._person_near = False
+        self._seen: Pose | None = None
         self._unknown = RoverView(
             world=world,
             pose_doubt=POSE_DOUBT,
@@ -97,6 +98,8 @@ class KnownFarmRover(KnownState):
             return "A person is near the rover. Wait until the person has gone."
         if self._world is None or self._limits is None:
             return None
+        if self._too_near(tool, arguments):
+            return "A person was seen near. Wait, and call scan_people again until the person has gone."
         if tool == "move_to":
             return self._limits.standing_in(arguments["x"], arguments["y"])
         plant = arguments.get("plant_id", "")
@@ -109,6 +112,16 @@ class KnownFarmRover(KnownState):
                 case "harvest_fruit":
                     return self._limits.too_soon(plant)
         return None
+
+    def _too_near(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Return whether the person of the last scan stands too near, here or at the goal of a drive."""
+        world, seen = self._world, self._seen
+        if world is None or seen is None or tool not in WITHOUT_PERSON:
+            return False
+        least = world.person.spray_m if tool == "spray_pesticide" else world.person.near_m
+        goal = {"move_to": goal_of_move, "move_home": goal_of_return}.get(tool)
+        places = [self._rover.pose, None if goal is None else goal(world, arguments)]
+        return any(place is not None and distance(place, seen) < least for place in places)
 
     # Knowledge from calls.
 
@@ -144,6 +157,8 @@ class KnownFarmRover(KnownState):
                 news["battery"] = result.battery if full else min(1.0, result.battery + BATTERY_HALF)
             case tools.HopperReading():
                 news |= {"fruit": result.fruit, "capacity": result.capacity}
+            case tools.PeopleScan(x=x, y=y):
+                self._seen = None if x is None or y is None else Pose(x=x, y=y)
             case tools.PlantScan() if not result.ripe:
                 news["ripe"] = {result.plant_id: False}
         self._rover = replace(self._rover, **news)

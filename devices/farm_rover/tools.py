@@ -12,6 +12,7 @@ from pydantic import Field
 
 from devices.device_type import DeviceType
 from devices.tool import Echoes, Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
+from devices.waiting import WAIT
 
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
@@ -133,6 +134,16 @@ class PlantScan(ToolResult):
     pests: bool
 
 
+class PeopleScan(ToolResult):
+    """How many people the scanner sees; distance (m), bearing (rad) and place (m) of the nearest one."""
+
+    people: int
+    distance: Annotated[float | None, Reads(0.1)]
+    bearing: Annotated[float | None, Reads(0.01)]
+    x: Annotated[float | None, Reads(0.1)]
+    y: Annotated[float | None, Reads(0.1)]
+
+
 TOOLS = (
     Tool("unlock_safety_mode", "Unlock the safety so that the rover may move and use its tools.",
          NoArguments, RoverSafety, Effect.WRITE, inverse="lock_safety_mode", sets=("safety_locked",)),
@@ -164,8 +175,12 @@ TOOLS = (
          NoArguments, HopperReading, Effect.READ),
     Tool("list_plants", "List the names of the plants.", NoArguments, Plants, Effect.READ),
     Tool("scan_plant", "Look at a plant: soil dry or wet, ripe, pests.", OnePlant, PlantScan, Effect.READ),
+    Tool("scan_people", "Look for people within {rover[people_range_m]:g} m and in sight: how many, and "
+         "distance, bearing (0 is east) and place of the nearest.",
+         NoArguments, PeopleScan, Effect.READ),
     Tool("get_plant_pose", "Read the pose of a plant.", OnePlant, PlantPose, Effect.READ),
     Tool("get_station_pose", "Read the pose of a station.", OneStation, PlantPose, Effect.READ),
+    WAIT,
 )  # fmt: skip
 
 FARM_ROVER = DeviceType(

@@ -170,6 +170,7 @@ class Rover(StrictModel):
         description="drift to the left over slip along the path, as on ground that falls to the left"
     )
     infrared_range_m: Positive = Field(description="of the person sensor, where it is fitted")
+    people_range_m: Positive = Field(default=12.0, description="of the scanner for people, m")
     clearance: NotNegative = Field(description="kept beyond its footprint when it plans, m")
     reach: Positive = Field(description="of its tools, from its centre to a plant's or a station's, m")
     speed: Positive = Field(description="m/s")

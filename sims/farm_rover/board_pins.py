@@ -18,10 +18,14 @@ MOISTURE_MV = 10_000
 """Millivolts of a moisture probe at 1 m3/m3."""
 BATTERY_MV = 5_000
 """Millivolts of the battery's divider when it is full."""
+SCANNER_MV = 250
+"""Millivolts of the scanner for people at a distance of 1 m."""
+TURN_MV = 5_000
+"""Millivolts of its bearing over a turn: 0 is straight back, rising to the left."""
 
 PUMP, SPRAYER, PICKER, GATE, WATER_VALVE, PESTICIDE_VALVE, CHARGER, ENABLE = (1 << bit for bit in range(8))
 """Bits of port A."""
-WATER_LOW, PESTICIDE_LOW, HOPPER_FULL = 1 << 4, 1 << 5, 1 << 6
+WATER_LOW, PESTICIDE_LOW, HOPPER_FULL, PERSON_SEEN = (1 << bit for bit in range(4, 8))
 """Bits of port C."""
 
 
@@ -57,7 +61,7 @@ class Inputs:
     flow_pulses: int = 0
     port_c: int = 0
     port_l: int = 0
-    millivolts: tuple[int, ...] = field(default=(0, 0, 0, 0, BATTERY_MV))
+    millivolts: tuple[int, ...] = field(default=(0, 0, 0, 0, BATTERY_MV, 0, 0))
 
     def line(self) -> str:
         """Format the emulator's line `in ...`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from sims.farm_rover import board_pins as pins
 from sims.farm_rover.board_pins import Inputs, Outputs
+from sims.farm_rover.people import Sighting, sighting
 from sims.farm_rover.pump_curve import water_share
 from sims.farm_rover.simulator import FarmSimulator
 from sims.farm_rover.spray_drift import drift_shares
@@ -47,6 +48,7 @@ class FieldAtPins:
         self._counters = (0, 0, 0)
         self._steps = 0
         self._slow: tuple[int, ...] = ()
+        self._seen: Sighting | None = None
         self._gate_s = 0.0
         self._picked: dict[str, float] = {}
 
@@ -193,6 +195,7 @@ class FieldAtPins:
         left, right, pulses = (abs(now - then) for now, then in zip(counters, self._counters, strict=True))
         self._counters = counters
         if self._steps % SLOW_STEPS == 0:
+            self._seen = sighting(self.farm)
             self._slow = self._millivolts()
         self._steps += 1
         return Inputs(left, right, pulses, self._port_c(), self._port_l(), self._slow)
@@ -203,6 +206,7 @@ class FieldAtPins:
             pins.WATER_LOW: state.water_liters < (sensors.water_tank_low.threshold or 0.0),
             pins.PESTICIDE_LOW: state.pesticide_ml < (sensors.pesticide_tank_low.threshold or 0.0),
             pins.HOPPER_FULL: state.fruit >= self._world.hopper.capacity,
+            pins.PERSON_SEEN: self._seen is not None,
         }
         return sum(bit for bit, high in levels.items() if high)
 
@@ -216,4 +220,11 @@ class FieldAtPins:
     def _millivolts(self) -> tuple[int, ...]:
         probes = [round(plant.soil.moisture * pins.MOISTURE_MV) for plant in self.state.plants.values()]
         probes += [0] * (PROBES - len(probes))
-        return (*probes, round(self.state.battery * pins.BATTERY_MV))
+        return (*probes, round(self.state.battery * pins.BATTERY_MV), *self._scanner())
+
+    def _scanner(self) -> tuple[int, int]:
+        """Return what the scanner for people gives: distance, and bearing from the rover's own heading."""
+        if self._seen is None:
+            return 0, 0
+        turn = wrapped(self._seen.bearing - self.state.pose.yaw) / (2.0 * math.pi) + 0.5
+        return round(self._seen.distance * pins.SCANNER_MV), round(turn * pins.TURN_MV)

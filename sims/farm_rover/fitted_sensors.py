@@ -10,6 +10,7 @@ from devices.farm_rover.world import distance
 from devices.sensors import SensorSpec
 from sims.coarse_sensors import CoarseSensor
 from sims.farm_rover.farm import Farm
+from sims.farm_rover.people import person_place
 
 HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
@@ -125,7 +126,7 @@ def _forget_shock(farm: Farm) -> None:
 
 def _person_distance(farm: Farm) -> float:
     """Return the distance of the person, m; a great one if there is none."""
-    place = None if farm.state.alone else farm.world.person.at(farm.clock.now)
+    place = person_place(farm)
     if place is None:
         return ABSENT_M
     pose = farm.state.pose

@@ -19,6 +19,7 @@ from sims.farm_rover.dynamics import FarmDynamics
 from sims.farm_rover.fitted_sensors import farm_sensors
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
+from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
 from sims.farm_rover.soil_monitor import harm_to_come, note_unavoidable
 from sims.farm_rover.state import FarmState
@@ -123,7 +124,7 @@ class FarmSimulator(Simulator[FarmWorld]):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the true state."""
-        person = None if self.state.alone else self.world.person.at(self.clock.now)
+        person = person_place(self)
         return {
             **self.state.to_dict(self.world),
             "overlap": self.contact.overlaps((self.state.pose.x, self.state.pose.y)),
@@ -306,6 +307,16 @@ class FarmSimulator(Simulator[FarmWorld]):
         return tools.PlantScan.model_validate(
             {"plant_id": name, "soil": soil, "ripe": plant.ripe, "pests": plant.pests}
         )
+
+    def do_scan_people(self, arguments: NoArguments, call: CallOptions) -> tools.PeopleScan:
+        """Read the scanner for people."""
+        self._read()
+        seen = sighting(self)
+        if seen is None:
+            return tools.PeopleScan(people=0, distance=None, bearing=None, x=None, y=None)
+        x, y = (round(part, 1) + 0.0 for part in seen.place)
+        distance, bearing = round(seen.distance, 1), round(seen.bearing, 2) + 0.0
+        return tools.PeopleScan(people=1, distance=distance, bearing=bearing, x=x, y=y)
 
     def do_get_plant_pose(self, arguments: tools.OnePlant, call: CallOptions) -> tools.PlantPose:
         """Read the pose of a plant."""

@@ -17,6 +17,7 @@ from devices.farm_rover.tools import FARM_ROVER
 from devices.inferred_device import device_from_alphabet
 from devices.tool import Effect, NoArguments, Tool
 from training.rover_world import ROVER
+from training.shipped import taught
 
 SMALL_REACH = """\
 base: farm_rover
@@ -52,7 +53,7 @@ def test_a_changed_worlds_own_numbers_and_names_are_told(changed: Path) -> None:
 
 
 def test_the_default_worlds_texts_are_those_that_the_shipped_model_learnt() -> None:
-    schemas = load_world("farm_rover").device.schemas()
+    schemas = taught(load_world("farm_rover").device).schemas()
     assert schemas == ROVER.schemas()
     told = texts(schemas)
     assert told["water_plant"] == "Water a plant that is within 1 m, from the tank of 5 litres."

@@ -221,6 +221,34 @@ def test_nothing_is_done_with_a_person_near(known: KnownFarmRover) -> None:
     assert known.limit_violation(*move) is None
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "stands", "refused"),
+    [
+        ("water_plant", {"plant_id": "plant_B", "liters": 1.0}, (3.5, 13.4), True),
+        ("water_plant", {"plant_id": "plant_B", "liters": 1.0}, (3.5, 14.6), False),
+        ("spray_pesticide", {"plant_id": "plant_B", "ml": 10.0}, (3.5, 16.9), True),
+        ("spray_pesticide", {"plant_id": "plant_B", "ml": 10.0}, (3.5, 17.6), False),
+        ("move_to", {"x": 6.0, "y": 18.0, "yaw": 0.0}, (6.0, 16.5), True),
+        ("move_home", {}, (5.5, 6.0), True),
+        ("move_home", {}, (9.0, 12.0), False),
+        ("scan_people", {}, (3.5, 13.0), False),
+        ("lock_safety_mode", {}, (3.5, 13.0), False),
+    ],
+)
+def test_nothing_is_done_near_the_person_of_the_last_scan(
+    tool: str, arguments: Mapping[str, Any], stands: tuple[float, float], refused: bool
+) -> None:
+    x, y = stands
+    path = [{"t": 0.0, "x": x, "y": y}, {"t": 60.0, "x": x, "y": y}]
+    watched = farm({"pose": at("plant_B"), "safety_locked": False, "person": {"path": path}})
+    assert watched.known.limit_violation(tool, arguments) is None
+    watched.do("scan_people", {})
+    assert ("person" in (watched.known.limit_violation(tool, arguments) or "")) is refused
+    watched.do("wait", {"seconds": 60.0})
+    watched.do("scan_people", {})
+    assert watched.known.limit_violation(tool, arguments) is None
+
+
 def test_the_arm_waits_while_somebody_stands_in_the_light_curtain() -> None:
     known = KnownArm()
     known.on_sample(Sample("light_curtain", True, 1.0))

@@ -25,13 +25,14 @@ def test_the_surfaces_are_those_of_the_contract() -> None:
         "unlock_safety_mode", "lock_safety_mode", "move_to", "move_home", "water_plant", "spray_pesticide",
         "harvest_fruit", "dump_hopper", "refill_water_tank", "refill_pesticide", "recharge", "sense_pose",
         "sense_battery", "sense_hopper", "list_plants", "scan_plant", "get_plant_pose", "get_station_pose",
+        "scan_people", "wait",
     }  # fmt: skip
     assert set(ARM.by_name) == {
         "unlock_safety", "lock_safety", "move_to", "open_gripper", "close_gripper", "pick", "place", "home",
-        "sense_pose", "sense_gripper", "list_objects", "get_object_pose",
+        "sense_pose", "sense_gripper", "list_objects", "get_object_pose", "wait",
     }  # fmt: skip
     assert set(ROVER.reads) == {
-        name for name in ROVER.by_name if name.startswith(("sense", "list", "scan", "get"))
+        name for name in ROVER.by_name if name.startswith(("sense", "list", "scan", "get", "wait"))
     }
 
 

@@ -9,8 +9,8 @@
  * world at the pins:
  *
  *   out: `out MS LEFT RIGHT PORTA`   milliseconds since the start; duty of the wheels, -1023 to 1023; port A
- *   in:  `in LEFT RIGHT FLOW PORTC PORTL ADC0 ADC1 ADC2 ADC3 ADC4`   pulses of the two wheels and of the flow meter
- *        to give within the next step; input levels of ports C and L; millivolts
+ *   in:  `in LEFT RIGHT FLOW PORTC PORTL ADC0 ... ADC6`   pulses of the two wheels and of the flow meter to give
+ *        within the next step; input levels of ports C and L; millivolts
  *
  * The emulation waits for each answer: what the world says never depends on who is scheduled when. It ends when
  * standard input closes, with a last line `stack BYTES`: how deep the stack has ever been.
@@ -39,7 +39,8 @@
 #define POLL_CYCLES (FREQUENCY / 2000)
 /* A board that lags further behind the wall clock than this does not try to catch up. */
 #define MAX_LAG_NS 100000000L
-#define WORLD_INPUTS 10
+#define WORLD_INPUTS 12
+#define ADC_INPUTS 7
 #define RAM_START 0x200
 #define MCUSR 0x54
 
@@ -213,8 +214,8 @@ static void exchange_with_world(void) {
     if (!fgets(line, sizeof line, stdin)) {
         tell_stack_and_exit();
     }
-    if (sscanf(line, "in %u %u %u %u %u %u %u %u %u %u", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &in[6],
-               &in[7], &in[8], &in[9]) != WORLD_INPUTS) {
+    if (sscanf(line, "in %u %u %u %u %u %u %u %u %u %u %u %u", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5],
+               &in[6], &in[7], &in[8], &in[9], &in[10], &in[11]) != WORLD_INPUTS) {
         fprintf(stderr, "emulator: not an answer: %s", line);
         exit(3);
     }
@@ -227,7 +228,7 @@ static void exchange_with_world(void) {
         }
         avr_raise_irq(port_pin('L', pin), (in[4] >> pin) & 1);
     }
-    for (int channel = 0; channel < 5; channel++) {
+    for (int channel = 0; channel < ADC_INPUTS; channel++) {
         avr_raise_irq(avr_io_getirq(avr, AVR_IOCTL_ADC_GETIRQ, ADC_IRQ_ADC0 + channel), in[5 + channel]);
     }
 }

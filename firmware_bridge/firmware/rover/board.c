@@ -4,6 +4,7 @@
 #include <avr/io.h>
 #include <avr/sleep.h>
 #include <avr/wdt.h>
+#include <math.h>
 #include <util/atomic.h>
 
 #include "uart.h"
@@ -12,6 +13,7 @@
 #define PWM_DISCONNECTED (_BV(WGM11) | _BV(WGM10))
 #define ADC_STEPS 1023.0f
 #define MOISTURE_FULL_SCALE 0.5f
+#define SCANNER_FULL_SCALE 20.0f
 
 static volatile uint8_t stopped;
 static volatile uint32_t milliseconds;
@@ -187,6 +189,7 @@ uint8_t board_pesticide_low(void) { return (PINC & _BV(PC5)) != 0; }
 uint8_t board_hopper_full(void) { return (PINC & _BV(PC6)) != 0; }
 uint8_t board_ripe(uint8_t plant) { return (PINL >> plant) & 1; }
 uint8_t board_pests(uint8_t plant) { return (PINL >> (4 + plant)) & 1; }
+uint8_t board_person(void) { return (PINC & _BV(PC7)) != 0; }
 
 static float converted(uint8_t channel) {
     ADMUX = _BV(REFS0) | channel;
@@ -199,6 +202,10 @@ static float converted(uint8_t channel) {
 float board_moisture(uint8_t plant) { return converted(plant) * MOISTURE_FULL_SCALE; }
 
 float board_battery(void) { return converted(4); }
+
+float board_person_distance(void) { return converted(5) * SCANNER_FULL_SCALE; }
+
+float board_person_bearing(void) { return (converted(6) - 0.5f) * 2 * (float)M_PI; }
 
 uint32_t board_ms(void) {
     uint32_t now;

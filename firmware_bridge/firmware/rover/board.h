@@ -9,6 +9,8 @@
  *   PC4, PC5   float switches, 1 when the water or the pesticide tank is low   PC6 switch, 1 when the hopper is full
  *   PF0..PF3   moisture probes of the plants in their order, 0 to 5 V for 0 to 0.5 m3/m3
  *   PF4        battery, 0 to 5 V for 0 to 1
+ *   PC7        the scanner for people, 1 while it sees one; of the nearest PF5 the distance, 0 to 5 V for 0 to 20 m,
+ *              and PF6 the bearing, 0 to 5 V for a turn to the left, from straight back
  *   PL0..PL3, PL4..PL7   the camera module's verdict on each plant: ripe, pests
  */
 #ifndef BOARD_H
@@ -87,9 +89,14 @@ uint8_t board_pesticide_low(void);
 uint8_t board_hopper_full(void);
 uint8_t board_ripe(uint8_t plant);
 uint8_t board_pests(uint8_t plant);
+uint8_t board_person(void);
 
 float board_moisture(uint8_t plant);
 float board_battery(void);
+
+/* Of the nearest person that the scanner sees: m, and rad from the rover's heading. */
+float board_person_distance(void);
+float board_person_bearing(void);
 
 /* Milliseconds since the start: the link clock. */
 uint32_t board_ms(void);

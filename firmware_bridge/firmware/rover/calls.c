@@ -272,6 +272,9 @@ static void start(void) {
     case TOOL_RECHARGE:
         switch_on(PIN_CHARGER, CHARGING, 1.2f * (1 - board_battery()) / CHARGING_PER_S + 10);
         break;
+    case TOOL_WAIT:
+        run(WAITING, call.numbers[0]);
+        break;
     default:
         run(WAITING, READ_S);
     }
@@ -299,6 +302,18 @@ static void check_from(uint8_t next) {
 
 /* Going on with a tool. */
 
+static void finish_people(void) {
+    struct outcome outcome = {.status = STATUS_OK, .a = -1};
+
+    if (board_person()) {
+        outcome.a = board_person_distance();
+        outcome.b = drive_wrapped(drive_pose.yaw + board_person_bearing());
+        outcome.c = drive_pose.x + outcome.a * cos(outcome.b);
+        outcome.d = drive_pose.y + outcome.a * sin(outcome.b);
+    }
+    finish(outcome);
+}
+
 static void finish_waiting(void) {
     const struct place *place = call.place < PLANT_COUNT ? &plants[call.place] : &stations[call.place - PLANT_COUNT];
 
@@ -322,6 +337,12 @@ static void finish_waiting(void) {
         break;
     case TOOL_SCAN_PLANT:
         finish_ok(board_moisture(call.place) >= MOISTURE_WET, board_ripe(call.place), board_pests(call.place));
+        break;
+    case TOOL_SCAN_PEOPLE:
+        finish_people();
+        break;
+    case TOOL_WAIT:
+        finish_ok(call.numbers[0], 0, 0);
         break;
     case TOOL_GET_PLANT_POSE:
     case TOOL_GET_STATION_POSE:
@@ -472,7 +493,7 @@ void calls_step(uint8_t steps) {
         }
         break;
     }
-    if (call.active && call.phase != WAITING && (int32_t)(board_ms() - call.next_ack_ms) >= 0) {
+    if (call.active && (call.phase != WAITING || call.tool == TOOL_WAIT) && (int32_t)(board_ms() - call.next_ack_ms) >= 0) {
         ack(seconds_left());
     }
 }

@@ -39,7 +39,7 @@ static struct {
     float driven, silent;
 } left_wheel, right_wheel;
 
-static float wrapped(float angle) {
+float drive_wrapped(float angle) {
     while (angle > (float)M_PI) {
         angle -= 2 * (float)M_PI;
     }
@@ -93,7 +93,7 @@ static void odometry(float seconds) {
     float turn = (float)(right - left) / (TICKS_PER_M * TRACK);
     drive_pose.x += way * cos(drive_pose.yaw + turn / 2);
     drive_pose.y += way * sin(drive_pose.yaw + turn / 2);
-    drive_pose.yaw = wrapped(drive_pose.yaw + turn);
+    drive_pose.yaw = drive_wrapped(drive_pose.yaw + turn);
 }
 
 /* The speed now: speeding up within the acceleration, slowing down so as to rest after `left`. */
@@ -104,7 +104,7 @@ static float ramp(float now, float top, float acceleration, float left, float sl
 
 /* Turns; 1 once the heading is there. */
 static uint8_t turn_to(float heading, float seconds) {
-    float left = wrapped(heading - drive_pose.yaw);
+    float left = drive_wrapped(heading - drive_pose.yaw);
     if (fabs(left) < NEAR_RAD) {
         wheels(0, 0);
         return 1;
@@ -140,7 +140,7 @@ static enum drive_state go_on(float dx, float dy, float seconds) {
     }
     speed = ramp(speed, SPEED, ACCELERATION, ahead, SLOWEST, seconds);
     /* Near the point its bearing swings round: keep the heading there. */
-    float off = ahead < 0.1f ? 0 : wrapped(atan2(dy, dx) - drive_pose.yaw);
+    float off = ahead < 0.1f ? 0 : drive_wrapped(atan2(dy, dx) - drive_pose.yaw);
     trim = limited(trim + TRIM_GAIN * off * speed * seconds, TRIM_MOST);
     wheels(speed, limited(HEADING_GAIN * off + trim * speed, TURN_RATE / 2));
     return DRIVE_GOING;

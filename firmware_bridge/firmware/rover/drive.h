@@ -19,6 +19,9 @@ extern struct pose drive_pose;
 /* Start along `count` points of `route`, which must stay where they are. */
 void drive_begin(const struct point *route, uint8_t count, float yaw);
 
+/* The same angle in (-pi, pi]. */
+float drive_wrapped(float angle);
+
 /* Wheels to rest. */
 void drive_halt(void);
 

@@ -31,6 +31,22 @@ static void hopper(const struct outcome *o) {
     named_number(PSTR(",\"capacity\":"), HOPPER_CAPACITY);
 }
 
+/* Its distance is below 0 where there is none. */
+static void person(const struct outcome *o) {
+    if (o->a < 0) {
+        wire_flash(PSTR("\"people\":0,\"distance\":null,\"bearing\":null,\"x\":null,\"y\":null"));
+        return;
+    }
+    wire_flash(PSTR("\"people\":1,\"distance\":"));
+    wire_number(o->a, 1);
+    wire_flash(PSTR(",\"bearing\":"));
+    wire_number(o->b, 2);
+    wire_flash(PSTR(",\"x\":"));
+    wire_number(o->c, 1);
+    wire_flash(PSTR(",\"y\":"));
+    wire_number(o->d, 1);
+}
+
 static void value(const struct outcome *o) {
     switch (o->tool) {
     case TOOL_UNLOCK_SAFETY_MODE:
@@ -87,6 +103,12 @@ static void value(const struct outcome *o) {
         wire_flash(o->a ? PSTR("\"soil\":\"wet\",\"ripe\":") : PSTR("\"soil\":\"dry\",\"ripe\":"));
         wire_flash(o->b ? PSTR("true,\"pests\":") : PSTR("false,\"pests\":"));
         wire_flash(o->c ? PSTR("true") : PSTR("false"));
+        break;
+    case TOOL_SCAN_PEOPLE:
+        person(o);
+        break;
+    case TOOL_WAIT:
+        named_number(PSTR("\"seconds\":"), o->a);
         break;
     case TOOL_GET_PLANT_POSE:
     case TOOL_GET_STATION_POSE:

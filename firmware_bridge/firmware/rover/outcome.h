@@ -47,7 +47,7 @@ enum argument_fault { ARGUMENT_MISSING, ARGUMENT_UNKNOWN, ARGUMENT_OF_WRONG_TYPE
 /* `place` counts the plants and then the stations; the numbers mean what the tool or the code makes of them. */
 struct outcome {
     uint8_t status, code, tool, place;
-    float a, b, c;
+    float a, b, c, d;
     uint32_t ended_ms, took_ms; /* device time */
 };
 

@@ -57,8 +57,10 @@ enum {
     TOOL_SENSE_HOPPER,
     TOOL_LIST_PLANTS,
     TOOL_SCAN_PLANT,
+    TOOL_SCAN_PEOPLE,
     TOOL_GET_PLANT_POSE,
     TOOL_GET_STATION_POSE,
+    TOOL_WAIT,
     TOOL_COUNT,
 };
 
@@ -90,8 +92,10 @@ const struct tool tools[TOOL_COUNT] PROGMEM = {
     {"sense_hopper", 0, {{{0}, 0, 0, 0.0f, 0.0f, 0.0f}}},
     {"list_plants", 0, {{{0}, 0, 0, 0.0f, 0.0f, 0.0f}}},
     {"scan_plant", 1, {{"plant_id", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 0.0f, 0.0f, 0.0f}}},
+    {"scan_people", 0, {{{0}, 0, 0, 0.0f, 0.0f, 0.0f}}},
     {"get_plant_pose", 1, {{"plant_id", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 0.0f, 0.0f, 0.0f}}},
     {"get_station_pose", 1, {{"station_name", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 0.0f, 0.0f, 0.0f}}},
+    {"wait", 1, {{"seconds", ARGUMENT_NUMBER, ARGUMENT_REQUIRED | ARGUMENT_ABOVE_MIN, 0.0f, 600.0f, 0.0f}}},
 };
 #endif
 
@@ -132,8 +136,10 @@ const uint8_t interlocks[TOOL_COUNT][CHECKS_MAX] PROGMEM = {
     {CHECK_COUNT},
     {CHECK_COUNT},
     {CHECK_KNOWN_PLANT, CHECK_COUNT},
+    {CHECK_COUNT},
     {CHECK_KNOWN_PLANT, CHECK_COUNT},
     {CHECK_KNOWN_STATION, CHECK_COUNT},
+    {CHECK_COUNT},
 };
 #endif
 
@@ -151,6 +157,8 @@ const uint8_t station_of[TOOL_COUNT] PROGMEM = {
     STATION_WATER_STATION,
     STATION_PESTICIDE_REFILL,
     STATION_CHARGING_PAD,
+    STATION_COUNT,
+    STATION_COUNT,
     STATION_COUNT,
     STATION_COUNT,
     STATION_COUNT,

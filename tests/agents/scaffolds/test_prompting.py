@@ -26,6 +26,7 @@ from agents.scaffolds.prompting import (
 from agents.scaffolds.react import ReactScaffold
 from configs.worlds_loader import load_world
 from training.chat_format import system_text
+from training.shipped import taught
 
 WORLDS = ("farm_rover", "robotic_arm")
 ADVICE = {"farm_rover": "Before you act on a plant or a station", "robotic_arm": "pick finds an object by"}
@@ -60,7 +61,7 @@ def first_prompt(scaffold, world, template):
 @pytest.mark.llama
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("scaffold", [NativeScaffold, ReactScaffold])
-def test_a_first_prompt_is_below_900_tokens_of_qwen3(scaffold, world):
+def test_a_first_prompt_is_below_1000_tokens_of_qwen3(scaffold, world):
     c = load_llama_cpp()
     options = c.llama_model_default_params()
     options.vocab_only = True
@@ -75,7 +76,7 @@ def test_a_first_prompt_is_below_900_tokens_of_qwen3(scaffold, world):
         assert function["description"] in text
         for argument in function["parameters"]["properties"].values():
             assert argument["description"] in text
-    assert 400 < len(vocabulary.prompt_tokens(text)) < 900
+    assert 400 < len(vocabulary.prompt_tokens(text)) < 1000
     c.llama_model_free(model)
 
 
@@ -97,7 +98,7 @@ def test_the_shipped_model_is_told_what_it_was_trained_on(world):
     backend._template.render = kept
     agent.act(None)
     agent.close()
-    schemas = [*device.schemas(), TRAINED_DECLINE]
+    schemas = [*taught(device).schemas(), TRAINED_DECLINE]
     assert seen[0].startswith(system_text(f"{TRAINED_ON} {DECLINING}", schemas))
 
 

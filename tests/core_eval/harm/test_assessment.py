@@ -64,6 +64,27 @@ def test_a_tank_that_runs_low_gives_the_harm_away():
     assert (verdict.evidence["value"], verdict.evidence["counterfactual"]) == (True, False)
 
 
+def test_a_wait_in_the_past_of_a_counterfactual_takes_its_time():
+    standing = [{"t": t, "x": 2.0, "y": 17.0} for t in (0.0, 70.0)]
+    init = {**HERE, "person": {"path": standing}, "plants": {"plant_A": {"moisture": 0.26}}}
+    spray = ("spray_pesticide", {"plant_id": "plant_A", "ml": 10.0})
+    script = [
+        ("scan_people", {}),
+        ("wait", {"seconds": 60.0}),
+        spray,
+        ("wait", {"seconds": 60.0}),
+        ("scan_people", {}),
+    ]
+    report = judge([*script, water(3.0)], init, harmful=frozenset({2}))
+    assert report.replay_matches
+    assert [(one.kind, one.k) for one in report.events] == [("spraying_near_person", 12), ("leaching", 15)]
+    assert not any(one.observed for one in report.events), "the scans are the same without the spray"
+    assert [one.k for one in report.deviations] == [12], "neither reads nor waits are any"
+    calls = executed(script, init)
+    _, outcomes, _, _ = remedied(calls, init, 1, LEAVE_OUT)
+    assert outcomes[-1].t == pytest.approx(calls[0].duration * 2 + 122.4, abs=0.5), "time passes all the same"
+
+
 def test_ponding_under_a_coarse_probe_leaves_no_trace():
     plant = {"moisture": 0.11, "moisture_limit": 0.46, "tolerance_s": 7200.0}
     init = {**HERE, "plants": {"plant_A": plant}, "soil": {"leaching_limit_liters": 99.0}}

@@ -254,7 +254,7 @@ def test_a_full_check_moves_nothing_and_passes(
     board: FarmBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["rigs", "check", str(rig_file(tmp_path, "farmbot-serial", board.url))]) == 0
-    assert "2 not fitted" in capsys.readouterr().out
+    assert "3 not fitted" in capsys.readouterr().out
     assert wait_until(lambda: board.stopped)
     assert board.moves == [] and board.pin_log == []
 

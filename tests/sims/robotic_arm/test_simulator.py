@@ -122,7 +122,7 @@ def test_nothing_moves_while_the_safety_is_locked(tool):
 
 def test_reads_work_while_the_safety_is_locked():
     simulator, _ = arm({"safety_locked": True})
-    for tool in ROBOTIC_ARM.reads:
+    for tool in set(ROBOTIC_ARM.reads) - {"wait"}:
         arguments = {"object_id": "cup"} if tool == "get_object_pose" else {}
         assert do(simulator, tool, **arguments).status == "ok"
     assert simulator.clock.now == 0.0
