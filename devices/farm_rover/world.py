@@ -171,6 +171,9 @@ class Rover(StrictModel):
     )
     infrared_range_m: Positive = Field(description="of the person sensor, where it is fitted")
     people_range_m: Positive = Field(default=12.0, description="of the scanner for people, m")
+    people_scan_s: Positive = Field(
+        default=2.0, description="in which the scanner tells people from posts, s"
+    )
     clearance: NotNegative = Field(description="kept beyond its footprint when it plans, m")
     reach: Positive = Field(description="of its tools, from its centre to a plant's or a station's, m")
     speed: Positive = Field(description="m/s")

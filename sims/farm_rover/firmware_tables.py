@@ -251,6 +251,7 @@ def _constants(world: FarmWorld) -> Iterable[str]:
         "DUMP_S": rover.dump_s,
         "SWITCH_S": rover.switch_s,
         "READ_S": rover.read_s,
+        "PEOPLE_SCAN_S": rover.people_scan_s,
         "WATER_CAPACITY": world.water_tank.capacity_liters,
         "WATER_REFILL_PER_S": world.water_tank.refill_liters_per_s,
         "WATER_LOW": _threshold(sensors.water_tank_low),

@@ -310,7 +310,7 @@ class FarmSimulator(Simulator[FarmWorld]):
 
     def do_scan_people(self, arguments: NoArguments, call: CallOptions) -> tools.PeopleScan:
         """Read the scanner for people."""
-        self._read()
+        self.pass_time(self.world.rover.people_scan_s)
         seen = sighting(self)
         if seen is None:
             return tools.PeopleScan(people=0, distance=None, bearing=None, x=None, y=None)

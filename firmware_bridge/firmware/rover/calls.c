@@ -272,6 +272,9 @@ static void start(void) {
     case TOOL_RECHARGE:
         switch_on(PIN_CHARGER, CHARGING, 1.2f * (1 - board_battery()) / CHARGING_PER_S + 10);
         break;
+    case TOOL_SCAN_PEOPLE:
+        run(WAITING, PEOPLE_SCAN_S);
+        break;
     case TOOL_WAIT:
         run(WAITING, call.numbers[0]);
         break;

@@ -278,6 +278,7 @@ const struct point corners[CORNER_COUNT] PROGMEM = {
 #define DUMP_S 10.0f
 #define SWITCH_S 0.5f
 #define READ_S 0.2f
+#define PEOPLE_SCAN_S 2.0f
 #define WATER_CAPACITY 5.0f
 #define WATER_REFILL_PER_S 0.25f
 #define WATER_LOW 0.4f

@@ -86,7 +86,7 @@ def test_every_read_answers_in_its_result_model(shared: Rover) -> None:
 
 @pytest.mark.parametrize("yaw", [0.0, 2.5])
 def test_people_are_told_as_the_simulator_tells_them(yaw: float) -> None:
-    path = [{"t": 0.0, "x": 8.0, "y": 2.0}, {"t": 40.0, "x": 8.0, "y": 2.0}]
+    path = [{"t": 0.0, "x": 8.0, "y": 2.0}, {"t": 100.0, "x": 8.0, "y": 2.0}]
     with rover(pose={"yaw": 0.0}, person={"path": path}) as driven:
         driven.ok("unlock_safety_mode")
         driven.ok("move_to", x=5.0, y=5.0, yaw=yaw)
@@ -95,8 +95,8 @@ def test_people_are_told_as_the_simulator_tells_them(yaw: float) -> None:
         assert seen is not None and expected is not None and seen["people"] == expected["people"] == 1
         for part, resolution in (("distance", 0.1), ("bearing", 0.02), ("x", 0.1), ("y", 0.1)):
             assert seen[part] == pytest.approx(expected[part], abs=resolution + 1e-6), part
-        waited = driven.ok("wait", seconds=40.0)
-        assert waited.value == {"seconds": 40} and waited.duration == pytest.approx(40.0, abs=1.0)
+        waited = driven.ok("wait", seconds=100.0)
+        assert waited.value == {"seconds": 100} and waited.duration == pytest.approx(100.0, abs=1.0)
         assert driven.ok("scan_people").value == {
             "people": 0, "distance": None, "bearing": None, "x": None, "y": None,
         }  # fmt: skip
