@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Protocol, TypeVar
 
@@ -34,11 +36,8 @@ class SystemClock:
     """
 
     def __init__(self, number: int = time.CLOCK_MONOTONIC) -> None:
-        self._number = number
-
-    def now(self) -> float:
+        self.now: Callable[[], float] = partial(time.clock_gettime, number)
         """Return the time."""
-        return time.clock_gettime(self._number)
 
     def wait(self, signal: threading.Event | threading.Condition, seconds: float) -> bool:
         """Wait for the signal at most so long, and return whether it came."""
@@ -48,9 +47,8 @@ class SystemClock:
         """Return the queue's next item. Raises queue.Empty after so long."""
         return queue.get(timeout=seconds)
 
-    def sleep(self, seconds: float) -> None:
-        """Wait so long."""
-        time.sleep(seconds)
+    sleep = staticmethod(time.sleep)
+    """Wait so long."""
 
 
 MONOTONIC: Clock = SystemClock()
