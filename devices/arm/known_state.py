@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from core_eval.path.calls import CallStatus
 from devices.arm.arm_world import ArmWorld
-from devices.arm.gripper_interlocks import MOTIONS
+from devices.arm.gripper_interlocks import MOTIONS, GripperView
 from devices.arm.gripper_tools import Gripper, Placed, SafetyState
 from devices.arm.things import Block, lies_in
 from devices.device_type import DeviceType
@@ -27,11 +27,15 @@ class KnownGripperArm(KnownState):
     """
 
     device_type: ClassVar[DeviceType]
+    view_type: ClassVar[type[GripperView]]
+    """What its interlocks check."""
+    _world: Any
     _locked: bool | None
     _empty: bool | None
     """Whether the gripper holds nothing; None if not known."""
 
     def __init__(self, world: ArmWorld | None = None, initial: bool = False) -> None:
+        self._world = world
         self.forget()
         if world is not None and initial:
             self._locked = world.safety_locked
@@ -40,6 +44,14 @@ class KnownGripperArm(KnownState):
     def forget(self) -> None:
         """Know the layout alone."""
         self._locked = self._empty = None
+
+    def view(self) -> Any:
+        """Return the known state."""
+        return self.view_type(world=self._world, locked=self._locked, empty=self._empty)
+
+    def limit_violation(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        """Return a violated limit: a goal in an obstacle."""
+        return None if self._world is None else self.blocked(tool, arguments, self._world.obstacles)
 
     def blocked(self, tool: str, arguments: Mapping[str, Any], blocks: Mapping[str, Block]) -> str | None:
         """Return in which block the goal of a motion lies, as a sentence."""

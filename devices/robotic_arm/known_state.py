@@ -23,12 +23,12 @@ class KnownArm(KnownGripperArm):
 
     device_type = ROBOTIC_ARM
     interlocks = ARM_INTERLOCKS
+    view_type = ArmView
     _tip: tuple[float, float, float] | None
     _places: dict[str, tuple[float, float]]
     """Positions of objects that were not touched since they were read."""
 
     def __init__(self, world: BenchWorld | None = None, initial: bool = False) -> None:
-        self._world = world
         self._curtain_broken = False
         super().__init__(world, initial)
         if world is not None and initial:
@@ -40,10 +40,6 @@ class KnownArm(KnownGripperArm):
         super().forget()
         self._tip = None
         self._places = {}
-
-    def view(self) -> ArmView:
-        """Return the known state."""
-        return ArmView(world=self._world, locked=self._locked, empty=self._empty)
 
     # Limits that the arm itself does not enforce.
 
