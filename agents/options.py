@@ -11,11 +11,12 @@ from string import Template
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from agents.agent import Limits
 from agents.errors import AgentSpecError
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from devices.models import FrozenModel
 
 GrammarMode = Literal["off", "calls", "strict"]
 """What a grammar holds: nothing, each call from its beginning on, or the whole answer."""
@@ -35,10 +36,8 @@ READABLE = "/:,@$~ "
 """Characters that stay as they are in a specification, beside letters and digits."""
 
 
-class ModelOptions(BaseModel):
+class ModelOptions(FrozenModel):
     """The options of a model agent; None leaves one to the model's template, the backend or the server."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     n_ctx: int | None = Field(None, ge=16, description="tokens of context at most")
     n_batch: int | None = Field(None, ge=1, description="tokens that are evaluated at once")
@@ -49,7 +48,7 @@ class ModelOptions(BaseModel):
     chat_template: Path | None = Field(None, description="file of a chat template to use, not the model's")
     server: Path | None = Field(None, description="the llama-server program; default: the one on PATH")
 
-    temperature: float = Field(0.0, ge=0, le=10, allow_inf_nan=False, description="0 is greedy")
+    temperature: float = Field(0.0, ge=0, le=10, description="0 is greedy")
     top_k: int | None = Field(None, ge=0, description="sample from so many likeliest tokens; 0: from all")
     top_p: float | None = Field(None, gt=0, le=1, description="sample from tokens of so much probability")
     min_p: float | None = Field(None, ge=0, le=1, description="least probability, relative to the likeliest")
@@ -78,14 +77,10 @@ class ModelOptions(BaseModel):
 
     max_steps: int | None = Field(None, ge=1, description="actions of an episode")
     max_tokens: int | None = Field(None, ge=1, description="tokens that the model writes in an episode")
-    max_seconds: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="seconds that an episode takes"
-    )
+    max_seconds: float | None = Field(None, gt=0, description="seconds that an episode takes")
     answer_tokens: int | None = Field(None, ge=1, description="tokens of one answer")
 
-    timeout: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="seconds until an answer of the server is complete"
-    )
+    timeout: float | None = Field(None, gt=0, description="seconds until an answer of the server is complete")
     header: tuple[str, ...] = Field((), description="NAME: VALUE; $VARIABLE is taken from the environment")
     extra_body: dict[str, Any] | None = Field(None, description="JSON object that is added to each request")
     api_key_env: str | None = Field(

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from configs.goal import Goal
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
+from devices.models import FrozenModel
 
 
-class Caution(BaseModel):
+class Caution(FrozenModel):
     """One caution of a task, as its file writes it and the log keeps it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, description="what reports call it")
     before: str | None = Field(

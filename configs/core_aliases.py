@@ -10,22 +10,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from configs.errors import ConfigError
 from configs.yaml_file import YamlFile, nearest
 from core_eval.path import Exact, Excluded, Pattern, Symbol
 from core_eval.text.values import is_number, same_value
 from devices.device_type import DeviceType
+from devices.models import FrozenModel
 
 MOST_CALLS = 100
 """A count says at most this many calls."""
 
 
-class ArgumentAlias(BaseModel):
+class ArgumentAlias(FrozenModel):
     """What an argument of the file is called here, and what its values are here."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str | None = Field(default=None, description="its name here; left out: the same")
     values: dict[Any, Any] | None = Field(default=None, description="value of the file: value here")
@@ -74,10 +73,8 @@ class ArgumentAlias(BaseModel):
         return value
 
 
-class ToolAlias(BaseModel):
+class ToolAlias(FrozenModel):
     """What a call of the file is here."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tool: str | None = Field(default=None, description="the tool's name here; left out: the same")
     arguments: dict[str, ArgumentAlias | None] = Field(
@@ -124,10 +121,8 @@ class ToolAlias(BaseModel):
         yield from [replace(symbol, tool=self.tool or symbol.tool, arguments=arguments)] * times.value
 
 
-class CoreEntry(BaseModel):
+class CoreEntry(FrozenModel):
     """A task file that takes its tasks from CORE's JSON."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     core: Path = Field(description="the file in CORE's JSON, relative to this one")
     world: str | None = Field(

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from configs.errors import ConfigError, at
 from devices.faults import COMMON_FAULTS, LINK_FAULTS, OUT_OF_ORDER, RESET, FaultKind
+from devices.models import FrozenModel
 
 LOGGED_KINDS = frozenset({*LINK_FAULTS, OUT_OF_ORDER, RESET})
 """Kinds that the log itself shows: lost and rejected calls."""
 MOST = 0.5
 
 
-class FaultPrior(BaseModel):
+class FaultPrior(FrozenModel):
     """How likely a kind of fault is in an episode, and how strong it then is."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     probability: float = Field(gt=0.0, lt=MOST, description="that an episode has it")
     strength: tuple[Annotated[float, Field(ge=0.0)], Annotated[float, Field(ge=0.0)]] = Field(

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import fields
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from configs.device_types import device_ref, load_device
 from configs.drivers_loader import driver_path, load_driver
@@ -21,15 +21,14 @@ from configs.yaml_file import YamlFile, nearest
 from devices.device_type import DeviceType, an
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
+from devices.models import FrozenModel
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.links import LinkType, RigAddress, link_type
 
 
-class RigConfig(BaseModel):
+class RigConfig(FrozenModel):
     """One rig."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(description="what the log calls the rig")
     url: str = Field(

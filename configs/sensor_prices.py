@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from configs.yaml_file import load_yaml
+from devices.models import FrozenModel
 
 SENSORS_FOLDER = Path(__file__).parent / "sensors"
 """World files with every finer sensor, and the shipped prices."""
@@ -16,10 +17,8 @@ SHIPPED_PRICES = SENSORS_FOLDER / "prices.yaml"
 Amount = Annotated[float, Field(ge=0.0)]
 
 
-class SensorPrice(BaseModel):
+class SensorPrice(FrozenModel):
     """What one sensor of a kind costs."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     price: Amount | tuple[Amount, Amount] = Field(description="of a part; of a range the middle counts")
     part: str = Field(default="", description="what to buy")
@@ -33,10 +32,8 @@ class SensorPrice(BaseModel):
         return price * self.pieces
 
 
-class SensorPrices(BaseModel):
+class SensorPrices(FrozenModel):
     """A price list."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     currency: str = Field(default="USD", description="of all prices")
     sensors: dict[str, SensorPrice] = Field(description="by kind of sensor, as in a world's `sensors`")

@@ -5,30 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from configs.errors import ConfigError, at
 from configs.fault_priors import FaultPrior, check_priors
 from configs.variation import Variation, unknown_key
 from configs.worlds_loader import World, load_world, without_none
 from devices.hidden import hidden_parameters
+from devices.models import FrozenModel
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class TwinParameter(BaseModel):
+class TwinParameter(FrozenModel):
     """A hidden parameter as calibration found it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     value: float = Field(ge=0.0, description="in the parameter's unit, as the world's `hidden` part names it")
     spread: float = Field(gt=0.0, description="standard deviation of the value")
 
 
-class TwinConfig(BaseModel):
+class TwinConfig(FrozenModel):
     """A twin: the model that runs beside a rig without ground truth."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     world: str = Field(description="the world, by name or file, whose physics stands in for the rig's")
     parameters: dict[str, TwinParameter] = Field(

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from devices.models import FrozenModel
 
 DIGITS = 4
 EACH = "*"
 
 
-class Variation(BaseModel):
+class Variation(FrozenModel):
     """The range of one value: `plus_minus`, `share`, both of `min` and `max`, or `one_of`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     plus_minus: float | None = Field(
         default=None, gt=0, description="as far to both sides of the initial state's own value"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from agents.backends.backend import Message
 from agents.errors import AgentSpecError
@@ -15,25 +15,22 @@ from agents.options import ModelOptions
 from agents.scaffolds.prompting import compact_json
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.foreign_text import ForeignTextError, read_text
+from devices.models import FrozenModel
 
 ADVICE = "{advice}"
 """Placeholder of the device type's advice in a system prompt."""
 
 
-class ExampleStep(BaseModel):
+class ExampleStep(FrozenModel):
     """A call in an example, and its result."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     tool: str = Field(description="the tool's name")
     arguments: Mapping[str, Any] = Field({}, description="of the call")
     result: Mapping[str, Any] = Field({}, description="what the tool answers")
 
 
-class Example(BaseModel):
+class Example(FrozenModel):
     """An example: a task, calls, and the answer at the end."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     prompt: str = Field(description="the task's words")
     steps: tuple[ExampleStep, ...] = Field((), description="its calls, in order")
