@@ -9,11 +9,23 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from configs.tasks_loader import Task
 
 LICENCE = "Apache-2.0"
 CANARY = "pathrig-suite-canary 6f0f1c1e-7d0a-4c58-9c55-3f6d1f2f9a41"
 """A string that a text for training should not hold: whoever finds it there knows that the suite leaked."""
+
+
+class MeasuredSuite(BaseModel):
+    """What logs and results name of a suite that they measured: equal digests are equal tasks and worlds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    version: str
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,11 @@ class Manifest:
         }
         worlds = dict(sorted(worlds.items()))
         return cls(name, version("pathrig"), _digest([digests, worlds]), digests, worlds)
+
+    @property
+    def measured(self) -> MeasuredSuite:
+        """Its name, version and digest."""
+        return MeasuredSuite(name=self.name, version=self.version, digest=self.digest)
 
     def as_json(self) -> dict[str, Any]:
         """Return it JSON-ready."""

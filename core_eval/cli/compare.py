@@ -31,10 +31,11 @@ def compare(
     Episodes are paired by task, seed and start. With two logs each agent is compared with itself; where each
     has one agent, these are compared.
     """
-    from core_eval.cli.references import episodes_of, parted
+    from core_eval.cli.references import episodes_of, parted, runs_of
     from core_eval.report.page.contrast import contrast_page
     from core_eval.score.contrast import between, contrast_json, grid_of, sentence, within
     from core_eval.score.episodes import of_one_reading
+    from core_eval.score.suites import different_suites
 
     if out is not None:
         check_output(out, "-o")
@@ -50,12 +51,16 @@ def compare(
     if not any(one.pairs for one in contrasts):
         raise UsageError(_no_pairs(log, other, before, after))
     alone = [] if after is None else _only_agents(before, after)
+    mixed = different_suites(runs_of(log) if other is None else runs_of(log, "A") | runs_of(other, "B"))
+    if mixed is not None:
+        print(f"pathrig: warning: {mixed}", file=sys.stderr)
     told = sentence(contrasts)
+    notes = alone if mixed is None else [mixed, *alone]
     title = log if other is None else f"A {log}, B {other}"
     if out is not None:
         files = [parted(name, "run")[0] for name in (log, other) if name is not None]
         reports = _reports(out, files)
-        write_file(out, "-o", contrast_page(title, told, grid, contrasts, alone, reports), inputs=files)
+        write_file(out, "-o", contrast_page(title, told, grid, contrasts, notes, reports), inputs=files)
         print(f"pathrig: {out} holds the comparison of {title}", file=sys.stderr)
     if json:
         sides = {"a": log, "b": other}
@@ -64,6 +69,7 @@ def compare(
                 **sides,
                 "outcome": told,
                 "only_agents": alone,
+                "different_suites": mixed,
                 "comparisons": [contrast_json(one) for one in contrasts],
             }
         )

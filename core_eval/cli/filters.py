@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from core_eval.log import EpisodeRow, LogReader
+    from core_eval.log import EpisodeRow, LogReader, RunRow
     from core_eval.log.episode_filter import EpisodeFilter
 
 T = TypeVar("T")
@@ -69,6 +69,14 @@ def comparable(episodes: Sequence[EpisodeRow]) -> list[EpisodeRow]:
     if note is not None:
         print(f"pathrig: {note}", file=sys.stderr)
     return kept
+
+
+def warn_of_suites(runs: Iterable[RunRow]) -> None:
+    """Print on standard error that the runs of a log measured different suites, where they did."""
+    from core_eval.score.suites import mixed_suites
+
+    if (mixed := mixed_suites(runs)) is not None:
+        print(f"pathrig: warning: {mixed}", file=sys.stderr)
 
 
 def read_episodes(reader: LogReader, run: int | None = None) -> list[EpisodeRow]:

@@ -134,12 +134,13 @@ def finish(
         why = cut_short or "; ".join(dict.fromkeys(failed.values()))
         page = None if outputs.report is None else str(first_page(outputs.report))
         tested = [row for row in rows if row.agent not in config.floors]
-        xml = junit_xml(tested, judged, not_run, not_judged, why, page)
+        suites = [f"{one.name} {one.version} {one.digest}" for one in config.suites]
+        xml = junit_xml(tested, judged, not_run, not_judged, why, page, suites)
         write_file(outputs.junit, "--junit", xml, inputs=[db])
     if outputs.report is not None and rows:
         write_report(db, outputs.report, load_aggregate(), option="--report")
     if outputs.json:
-        print_json(run_json(rows))
+        print_json({"suites": [one.model_dump() for one in config.suites], **run_json(rows)})
     return Finished(rows, judged, not_run)
 
 

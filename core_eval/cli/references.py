@@ -74,6 +74,14 @@ def _run(reader: LogReader, number: int) -> RunRow:
     return runs[number]
 
 
+def runs_of(text: str, side: str = "") -> dict[str, RunRow]:
+    """Return the runs that `episodes_of` reads, by what they are called on that side of a comparison."""
+    path, number = parted(text, "run")
+    with LogReader(path) as reader:
+        runs = reader.runs() if number is None else [_run(reader, number)]
+    return {f"{side} run {run.id}".strip(): run for run in runs}
+
+
 def episodes_of(text: str) -> list[EpisodeRow]:
     """Return the episodes of a log, or of the run that `#RUN` names.
 

@@ -13,6 +13,7 @@ from core_eval.cli.progress import is_shown
 from core_eval.cli.task_places import EACH_WORLD
 
 if TYPE_CHECKING:
+    from configs.suite_manifest import MeasuredSuite
     from core_eval.cli.finish import Finished, Outputs
     from core_eval.run.config import Cell, RunConfig
 
@@ -72,8 +73,10 @@ def run(
         options = parse_settings(settings or [])
         specs = with_settings(agent or [], options)
         added = _floors(floors, specs, suite or [], rig or [])
+        cells, measured = _cells(task or [], suite or [], rig or [], [*specs, *added])
         config = RunConfig(
-            cells=_cells(task or [], suite or [], rig or [], [*specs, *added]),
+            cells=cells,
+            suites=measured,
             floors=added,
             limits=episode_limits(options),
             episodes=episodes,
@@ -178,11 +181,13 @@ def _floors(
     return tuple(spec for spec in FLOORS if spec not in agents) if asked or (models and simulated) else ()
 
 
-def _cells(tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]) -> tuple[Cell, ...]:
+def _cells(
+    tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]
+) -> tuple[tuple[Cell, ...], tuple[MeasuredSuite, ...]]:
     from core_eval.cli.task_places import task_places
     from core_eval.run.config import Cell
 
     if not (tasks or suites) or not (rigs or suites) or not agent:
         raise UsageError("give --task or --suite, --rig and --agent, or --resume to resume a run")
-    places = task_places(tasks, suites, rigs)
-    return tuple(Cell(task=one, rig=where, agent=spec) for spec in agent for one, where in places)
+    places, measured = task_places(tasks, suites, rigs)
+    return tuple(Cell(task=one, rig=where, agent=spec) for spec in agent for one, where in places), measured

@@ -17,6 +17,7 @@ from core_eval.cli.filters import (
     comparable,
     episode_filter,
     read_episodes,
+    warn_of_suites,
     without_damaged,
 )
 from core_eval.cli.output import (
@@ -85,6 +86,7 @@ def show(
         return episodes, runs, None if markdown or json else _scorings(reader, episodes)
 
     episodes, runs, scorings = without_damaged(db, read)
+    warn_of_suites(runs)
     if markdown:
         print(summary_markdown(episodes), end="")
         return

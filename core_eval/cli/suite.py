@@ -147,9 +147,9 @@ def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[Episod
     from core_eval.run.parts import load_parts
     from core_eval.run.plan import Run
 
-    places = task_places([], [suite], [])
+    places, measured = task_places([], [suite], [])
     cells = tuple(Cell(task=task, rig=rig, agent=agent) for agent in agents for task, rig in places)
-    config = RunConfig(cells=cells, seed=seed)
+    config = RunConfig(cells=cells, suites=measured, seed=seed)
     with progress("episodes", len(cells)) as advance, RunLog(db) as log:
 
         def emit(event: object) -> None:

@@ -11,6 +11,7 @@ from devices.device_type import an
 from firmware_bridge.mqtt.address import without_password
 
 if TYPE_CHECKING:
+    from configs.suite_manifest import MeasuredSuite
     from configs.tasks_loader import Task
     from devices.device_type import DeviceType
 
@@ -20,8 +21,11 @@ Place = tuple[str, str]
 """A task and its rig, as a run's configuration names them."""
 
 
-def task_places(tasks: Sequence[str], suites: Sequence[str], rigs: Sequence[str]) -> list[Place]:
-    """Return each task with its rig, suites first. Tasks of a suite for other devices are left out, and told.
+def task_places(
+    tasks: Sequence[str], suites: Sequence[str], rigs: Sequence[str]
+) -> tuple[list[Place], tuple[MeasuredSuite, ...]]:
+    """Return each task with its rig, suites first, and what was measured of these. Tasks of a suite for other
+    devices are left out, and told.
 
     Raises:
         UsageError: a task has no rig or two.
@@ -29,11 +33,12 @@ def task_places(tasks: Sequence[str], suites: Sequence[str], rigs: Sequence[str]
     """
     named = [rig for rig in dict.fromkeys(rigs) if rig != EACH_WORLD]
     chosen = _Rigs(named, own_worlds=EACH_WORLD in rigs or not named)
-    places = [place for name in suites for place in _of_suite(name, chosen)]
+    found = [_of_suite(name, chosen) for name in suites]
+    places = [place for own, _ in found for place in own]
     places += [(one, chosen.of_task(one)) for one in tasks]
     for idle in [rig for rig in named if rig not in {rig for _, rig in places}]:
         print(f"pathrig: --rig {without_password(idle)}: no task is for its device", file=sys.stderr)
-    return list(dict.fromkeys(places))
+    return list(dict.fromkeys(places)), tuple(suite for _, suite in found)
 
 
 class _Rigs:
@@ -94,7 +99,9 @@ class _Rigs:
         return [without_password(rig) for rig in self._by_device.values()]
 
 
-def _of_suite(suite: str, rigs: _Rigs) -> list[Place]:
+def _of_suite(suite: str, rigs: _Rigs) -> tuple[list[Place], MeasuredSuite]:
+    from agents.names import without_folders
+    from configs.suite_manifest import Manifest
     from configs.suites import read_suite, task_ref
 
     found = read_suite(suite)
@@ -109,4 +116,4 @@ def _of_suite(suite: str, rigs: _Rigs) -> list[Place]:
             raise UsageError(f"--suite {suite}: none of its tasks is for the device of {which}")
     if left_out:
         print(f"pathrig: --suite {suite}: {left_out} tasks are left out: they {why}", file=sys.stderr)
-    return places
+    return places, Manifest.of(without_folders(suite), found.tasks).measured

@@ -14,7 +14,7 @@ from typing import Any
 
 from core_eval.export.model_name import model_name
 from core_eval.export.times import nanoseconds
-from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow, Turn
+from core_eval.log import EpisodeRow, HarmRow, LogReader, RunRow, StepRow, Turn
 from core_eval.log.json_text import to_json
 from core_eval.score.tracked import Tracked
 from core_eval.text.json_text import json_text
@@ -33,7 +33,7 @@ def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> N
         for episode_id in tracked("writing episodes", ids, len(ids)):
             episode = log.episode(episode_id)
             run = log.run(episode.run_id)
-            trace = _Trace(log, episode, run.created)
+            trace = _Trace(log, episode, run)
             version = run.packages.get(PREFIX)
             resource = {"service.name": PREFIX, "service.version": version}
             scope = {"scope": {"name": PREFIX}, "spans": list(trace.spans())}
@@ -69,13 +69,14 @@ def _prompt_tokens(turn: Turn) -> int:
 class _Trace:
     """The spans of one episode."""
 
-    def __init__(self, log: LogReader, episode: EpisodeRow, created: float) -> None:
+    def __init__(self, log: LogReader, episode: EpisodeRow, run: RunRow) -> None:
         self._episode = episode
         self._steps = log.steps(episode.id)
         self._turns = log.turns(episode.id)
         self._harm = log.harm(episode.id)
         self._model = model_name(episode)
-        origin = f"{created!r}/{episode.run_id}/{episode.id}/{episode.started!r}"
+        self._suites = run.suites
+        origin = f"{run.created!r}/{episode.run_id}/{episode.id}/{episode.started!r}"
         self._trace_id = hashlib.sha256(origin.encode()).hexdigest()[:32]
         self._end = episode.started if episode.ended is None else episode.ended
         for step in self._steps:
@@ -136,6 +137,7 @@ class _Trace:
         names = ("id", "run_id", "number", "task", "world", "rig", "device", "agent", "scaffold", "seed")
         more = ("status", "stop_reason", "stop", "guard", "simulated", "seconds")
         values: dict[str, Any] = {
+            f"{PREFIX}.suite": ", ".join(self._suites) or None,
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": episode.agent,
             "gen_ai.request.model": self._model,

@@ -37,6 +37,7 @@ OF_EPISODE: Mapping[str, Kind] = {"run_id": "integer", "episode_id": "integer"}
 EPISODE: Mapping[str, Kind] = {
     **OF_EPISODE,
     "number": "integer",
+    "suites": "json",
     "task": "text",
     "world": "text",
     "rig": "text",
@@ -146,6 +147,7 @@ def sample_value(value: int | float | str) -> tuple[int | float | None, str | No
 
 def _episode_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
     values = {name: getattr(episode, name) for name in EPISODE if hasattr(episode, name)}
+    values |= {"suites": log.run(episode.run_id).suites or None}
     values |= {"prompt": episode.definition.prompt, "passed": passed(episode)}
     values |= {name: [asdict(row) for row in values[name]] for name in ("failures", "pairs", "scorings")}
     values |= {name: json_value(name, value) for name, value in episode.scores.items()}

@@ -280,6 +280,11 @@ class RunRow:
     host: Mapping[str, Any]
 
     @property
+    def suites(self) -> list[str]:
+        """The suites that it measured, each with version and digest; none where tasks were named each."""
+        return [f"{one['name']} {one['version']} {one['digest']}" for one in self.config.get("suites", ())]
+
+    @property
     def shown_config(self) -> dict[str, Any]:
         """The configuration as it is handed on: with agents' names, and without folders of files."""
         config = dict(self.config)

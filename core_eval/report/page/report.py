@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ from core_eval.score.episodes import inexact_json, left_record_line, of_one_read
 from core_eval.score.metrics import RANKED
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
+from core_eval.score.suites import mixed_suites
 from core_eval.score.summary import front
 from core_eval.score.tracked import Tracked, untracked
 from sims.world_type import unit_of
@@ -137,7 +138,7 @@ def _everything(
     episodes: Sequence[EpisodeRow],
     harm: Sequence[EpisodeHarm],
     aggregate: Aggregate,
-    runs: Iterable[RunRow],
+    runs: Collection[RunRow],
 ) -> dict[str, Any]:
     """Return the tables and drawings of the second tab."""
     events = [event for one in harm for event in one.events]
@@ -165,6 +166,7 @@ def _everything(
         "list": _list(episodes, harm),
         "task_names": sorted({row.task for row in episodes}),
         "runs": [(run, plan_text(run)) for run in runs],
+        "mixed_suites": mixed_suites(runs),
     }
 
 

@@ -414,7 +414,8 @@ def plan_text(run: RunRow) -> str:
         names = list(dict.fromkeys(str(one[key]) for one in cells))
         parts.append(f"{len(names)} {key}s" if len(names) > MOST_NAMED else ", ".join(names))
     episodes = run.config.get("episodes", "?")
-    return " x ".join([*parts, *([] if episodes == 1 else [f"{episodes} episodes"])])
+    plan = " x ".join([*parts, *([] if episodes == 1 else [f"{episodes} episodes"])])
+    return f"suite {', '.join(run.suites)}: {plan}" if run.suites else plan
 
 
 def step_line(

@@ -42,6 +42,7 @@ def junit_xml(
     not_judged: Sequence[Threshold] = (),
     why: str = "",
     report: str | None = None,
+    suites: Sequence[str] = (),
 ) -> str:
     """Return a test suite with a case for each episode of the plan, and for each threshold with each agent.
 
@@ -52,11 +53,14 @@ def junit_xml(
         not_judged: the thresholds, where it did not.
         why: the reason why the missing ones were not run.
         report: the HTML report, to which each episode's case has a link.
+        suites: what was measured: name, version and digest of each suite.
     """
     suite = xml.Element("testsuite", name="pathrig")
     if episodes:
         told = xml.SubElement(suite, "properties")
         xml.SubElement(told, "property", name="outcome", value=visible(outcome(episodes)))
+        for suite_name in suites:
+            xml.SubElement(told, "property", name="suite", value=visible(suite_name))
         for group in agent_groups(episodes):
             for what, value in _headline(group).items():
                 xml.SubElement(told, "property", name=visible(f"{what} of {group.agent}"), value=value)

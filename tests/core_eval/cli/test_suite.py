@@ -171,3 +171,47 @@ def test_no_baseline_is_added_on_a_physical_rig(monkeypatch: pytest.MonkeyPatch)
         assert main([*command, "--rig", "mqtt://localhost/rover"]) == 0
         assert main([*command, "--rig", "sim:farm_rover"]) > 0
         assert main([*command, "--rig", "sim:farm_rover", "--no-floors"]) == 0
+
+
+def test_every_result_names_the_suite_that_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.yaml").write_text(yaml.safe_dump(NO_READ), encoding="utf-8")
+    assert main(["suite", "show", "s.yaml", "--json"]) == 0
+    digest = json.loads(capsys.readouterr().out)["digest"]
+    outputs = ["--junit", "junit.xml", "--report", "page.html", "--json"]
+    assert main(["run", "--suite", "s.yaml", "--agent", "oracle", "--db", "a.db", *outputs]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)["suites"]
+    assert (measured["name"], measured["digest"]) == ("s.yaml", digest)
+    assert f"s.yaml {measured['version']} {digest}" in Path("page.html").read_text(encoding="utf-8")
+    junit = ElementTree.parse("junit.xml").findall("testsuite/properties/property[@name='suite']")
+    assert [one.get("value") for one in junit] == [f"s.yaml {measured['version']} {digest}"]
+    assert main(["log", "export", "a.db", "--format", "csv", "-o", "csv"]) == 0
+    assert digest in Path("csv/episodes.csv").read_text(encoding="utf-8")
+    assert main(["log", "export", "a.db", "--format", "otel", "-o", "spans.jsonl"]) == 0
+    assert digest in Path("spans.jsonl").read_text(encoding="utf-8")
+
+
+def test_runs_of_different_suites_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "--suite", "s.yaml", "--agent", "oracle", "--db"]
+    Path("s.yaml").write_text(yaml.safe_dump(NO_READ), encoding="utf-8")
+    assert main([*run, "a.db"]) == 0
+    assert main([*run, "a.db"]) == 0
+    assert main(["show", "a.db"]) == 0
+    assert "different suites" not in capsys.readouterr().err
+    changed = {"tasks": [{**NO_READ["tasks"][0], "prompt": "Touch nothing."}, NO_READ["tasks"][1]]}
+    Path("s.yaml").write_text(yaml.safe_dump(changed), encoding="utf-8")
+    assert main([*run, "a.db"]) == 0
+    assert main([*run, "b.db"]) == 0
+    capsys.readouterr()
+    assert main(["show", "a.db"]) == 0
+    told = (
+        "different suites were measured, so that means are not of the same tasks and worlds: run 1, run 2: "
+    )
+    assert told in capsys.readouterr().err
+    assert main(["report", "a.db", "-o", "page.html"]) == 0
+    assert "Different suites were measured" in Path("page.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["compare", "a.db#1", "b.db", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "A run 1: s.yaml" in json.loads(out)["different_suites"] and "different suites" in err
+    assert main(["compare", "a.db#3", "b.db", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["different_suites"] is None

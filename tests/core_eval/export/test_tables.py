@@ -107,7 +107,7 @@ def test_harm_and_episodes_are_those_of_the_log(db: Path, tmp_path: Path, form: 
         logged = log.episodes()
     assert harm == [{"run_id": 1, "episode_id": 1, **asdict(event)}]
     for row, episode in zip(episodes, logged, strict=True):
-        special = {"run_id", "episode_id", "prompt", "failures", "pairs", "scores", "scorings"}
+        special = {"run_id", "episode_id", "prompt", "failures", "pairs", "scores", "scorings", "suites"}
         assert {name: row[name] for name in EPISODE if name not in special} == {
             name: getattr(episode, name) for name in EPISODE if name not in special
         }
