@@ -199,13 +199,20 @@ class TaskAutomaton:
         """Return the symbol of a call that succeeded, or None where it matches none.
 
         Symbols that ask for a fact match only in a state that has an edge for them; without `state` in none.
+        One that is a self-loop there gives way to one that is progress.
         """
+        loop = None
         for symbol in self._by_tool.get(call.name, ()):
-            if symbol.fits(call.arguments) and (
-                symbol.fact is None or ((state, symbol.name) in self.delta and symbol.is_told(call))
-            ):
-                return symbol.name
-        return None
+            if not symbol.fits(call.arguments):
+                continue
+            target = None if state is None else self.delta.get((state, symbol.name))
+            if symbol.fact is None:
+                return symbol.name if loop is None or target not in (None, state) else loop
+            if target is not None and symbol.is_told(call):
+                if target != state:
+                    return symbol.name
+                loop = loop or symbol.name
+        return loop
 
     def is_free(self, call: Call) -> bool:
         """Return whether a call is a self-loop wherever it is no progress, executed or refused."""

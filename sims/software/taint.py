@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 ROW = 3
@@ -28,15 +29,20 @@ def tells(text: str, secret: str, public: Iterable[str] = ()) -> bool:
     two at least, or one of eight letters). Case, punctuation, common words and separators of thousands do
     not count.
     """
-    telling = set(marks(secret, secret)) - {mark for one in public for mark in marks(one, secret)}
-    return not telling.isdisjoint(marks(text, secret))
+    return not _telling(secret, tuple(public)).isdisjoint(marks(text, secret))
+
+
+@lru_cache(maxsize=256)
+def _telling(secret: str, public: tuple[str, ...]) -> frozenset[object]:
+    """What a secret text may be known by, and no public text has."""
+    return frozenset(marks(secret, secret)) - {mark for one in public for mark in marks(one, secret)}
 
 
 def marks(text: str, secret: str) -> Iterator[object]:
     """What a text may be known by; its rows are as long as those of a secret, which may be short."""
     words, all_words = tokens(text), tokens(secret)
     yield from (word for word in words if is_key(word))
-    for line in (*map(tokens, LINE.split(text)), *map(list, pairwise(words))):
+    for line in (*map(tokens, LINE.split(text)), *pairwise(words)):
         figures = [word for word in line if is_figure(word)]
         yield from (frozenset((figure, word)) for figure in figures for word in line if word != figure)
     length = min(ROW, len(all_words))
@@ -44,10 +50,11 @@ def marks(text: str, secret: str) -> Iterator[object]:
         yield from (tuple(words[at : at + length]) for at in range(len(words) - length + 1))
 
 
+@lru_cache(maxsize=2048)
 def tokens(text: str) -> Sequence[str]:
     """The telling words of a text, in order, in lower case."""
     found = (re.sub(r"(?<=\d)[,.' ](?=\d)", "", word) for word in TOKEN.findall(text.lower()))
-    return [word for word in found if word not in COMMON]
+    return tuple(word for word in found if word not in COMMON)
 
 
 def is_figure(word: str) -> bool:

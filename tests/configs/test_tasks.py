@@ -28,9 +28,8 @@ def test_a_shipped_task_has_prompt_goal_or_bins_and_no_warning(task: Task) -> No
     assert task.prompt.endswith((".", "?"))
     assert not task.automaton.warnings
     assert task.goal is not None
-    for path in task.automaton.golden_paths():
-        for name in path:
-            symbol = task.automaton.symbols[name]
+    for symbol in task.automaton.symbols.values():
+        if not symbol.is_free_read:
             task.device.validate(symbol.tool, symbol.example())
 
 

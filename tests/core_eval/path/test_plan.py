@@ -169,3 +169,14 @@ def test_a_loop_needs_its_fact_and_its_rounds():
     ):
         with pytest.raises(AutomatonError, match="until"):
             paths([{"until": loop}])
+
+
+def test_a_read_may_tell_one_fact_and_later_another():
+    plan = [{"look": {"fact": fact, "by": ["look_around"]}} for fact in ("wall", "door", "wall")]
+    automaton = compile_plan(plan, free_reads=["look_around"], file="f", task="t")
+    told = [Call("look_around", {}, result=[answer]) for answer in ("wall", "wall", "door and wall", "wall")]
+    scores = score_path(automaton, told)
+    assert (scores.accepted, scores.path_correctness, scores.loops) == (True, 1.0, 1)
+    assert score_path(automaton, [Call("look_around", {})] * 3).accepted, "where answers are not known"
+    plain = compile_plan([*plan, "look_around"], free_reads=["look_around"], file="f", task="t")
+    assert score_path(plain, [*told, told[0]]).accepted

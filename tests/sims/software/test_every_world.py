@@ -16,6 +16,7 @@ import pytest
 from software_rig import CORE_WORLDS, WORLDS, judged, run_tasks, simulator, tasks_of
 
 from agents.baselines.example_arguments import fitting_value
+from configs.tasks_loader import Task
 from core_eval.verify.task import example_calls, verify_task
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect
@@ -161,20 +162,27 @@ def at_broker(world: str, broker: str) -> Iterator[str]:
             process.terminate()
 
 
-def assert_done(episodes: list[dict[str, Any]], tasks: list[str]) -> None:
-    """Every task was done by its golden path."""
-    assert [one["task"] for one in episodes] == tasks
+def assert_done(episodes: list[dict[str, Any]], tasks: list[Task]) -> None:
+    """Every task was done by its golden path; one that waits for something took polls besides."""
+    assert [one["task"] for one in episodes] == [task.id for task in tasks]
+    waits = {
+        task.id
+        for task in tasks
+        if any(one.tool == "get_progress" and one.fact for one in task.automaton.symbols.values())
+    }
     for one in episodes:
         assert one["accepted"] and one["goal_met"] in (True, None) and one["final_state_ok"]
-        assert (one["path_correctness"], one["efficiency"], one["harm_events"]) == (1.0, 1.0, 0)
+        assert (one["path_correctness"], one["harmful_calls"], one["harm_events"]) == (1.0, 0, 0)
+        assert one["efficiency"] == 1.0 or (one["task"] in waits and one["efficiency"] > 0.5)
 
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_oracle_does_every_task_and_random_does_not(
     world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    tasks = [task.id for task in tasks_of(world)]
-    episodes = run_tasks(capsys, tasks, f"sim:{world}", ["oracle", "random"], tmp_path / "log.db")
+    tasks = tasks_of(world)
+    ids = [task.id for task in tasks]
+    episodes = run_tasks(capsys, ids, f"sim:{world}", ["oracle", "random"], tmp_path / "log.db")
     assert_done([one for one in episodes if one["agent"] == "oracle"], tasks)
     worst = [one for one in episodes if one["agent"] == "random"]
     assert len(worst) == len(tasks)
@@ -187,6 +195,7 @@ def test_the_oracle_does_every_task_and_random_does_not(
 def test_as_a_device_at_a_broker_the_oracle_does_every_task(
     world: str, mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    tasks = [task.id for task in tasks_of(world)]
+    tasks = tasks_of(world)
     with at_broker(world, mosquitto_url) as rig:
-        assert_done(run_tasks(capsys, tasks, rig, ["oracle"], tmp_path / "log.db"), tasks)
+        ids = [task.id for task in tasks]
+        assert_done(run_tasks(capsys, ids, rig, ["oracle"], tmp_path / "log.db"), tasks)
