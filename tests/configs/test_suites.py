@@ -78,4 +78,4 @@ def test_a_task_is_a_suite_of_its_own(tmp_path: Path) -> None:
         "fill_up_rent_that_is_full@4"
     ]
     with pytest.raises(ConfigError, match="only a template has instances by seed"):
-        read_suite("water_one_plant@4")
+        read_suite("users_list@4")
