@@ -7,16 +7,16 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
 from rich.text import Text
 
 from core_eval.cli.output import Json, UsageError, console, print_json
-
-if TYPE_CHECKING:
-    from firmware_bridge.broker.files import BrokerFiles
+from firmware_bridge.broker import rigs
+from firmware_bridge.broker.files import BrokerFiles, password_file, write_broker_files
+from firmware_bridge.link import LinkError
 
 app = typer.Typer(help="Set up a broker for your rigs, and manage its accounts.")
 Folder = Annotated[Path, typer.Argument(help="The folder that `broker init` made.")]
@@ -47,8 +47,6 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a broker's files. For mosquitto: passwords, access list, certificates."""
-    from firmware_bridge.broker.files import write_broker_files
-
     names = list(host or dict.fromkeys((socket.gethostname(), "localhost", "127.0.0.1")))
     with _link_errors():
         files = write_broker_files(
@@ -69,9 +67,7 @@ def add_rig(
     json: Json = False,
 ) -> None:
     """Add an account for a rig. Passwords and certificates of the others stay."""
-    from firmware_bridge.broker.rigs import add_rig as change
-
-    _change(change, folder, name, json)
+    _change(rigs.add_rig, folder, name, json)
 
 
 @app.command("remove-rig")
@@ -81,9 +77,7 @@ def remove_rig(
     json: Json = False,
 ) -> None:
     """Remove the account of a rig; the others stay."""
-    from firmware_bridge.broker.rigs import remove_rig as change
-
-    _change(change, folder, name, json)
+    _change(rigs.remove_rig, folder, name, json)
 
 
 @app.command("rotate")
@@ -93,9 +87,7 @@ def rotate(
     json: Json = False,
 ) -> None:
     """Give an account a new password. The old one is valid until the broker reloads its files."""
-    from firmware_bridge.broker.rigs import rotate as change
-
-    _change(change, folder, account, json)
+    _change(rigs.rotate, folder, account, json)
 
 
 @app.command("renew")
@@ -112,8 +104,6 @@ def renew(
     json: Json = False,
 ) -> None:
     """Renew the broker's certificate. The authority that its clients trust already signs it."""
-    from firmware_bridge.broker import rigs
-
     with _link_errors():
         files, names = rigs.renew(folder, host, days)
     if not json:
@@ -130,8 +120,6 @@ def _change(change: Callable[[Path, str], BrokerFiles], folder: Path, account: s
 @contextmanager
 def _link_errors() -> Iterator[None]:
     """Raise a LinkError as UsageError: these verbs open no link, so no rig has failed."""
-    from firmware_bridge.link import LinkError
-
     try:
         yield
     except LinkError as error:
@@ -139,8 +127,6 @@ def _link_errors() -> Iterator[None]:
 
 
 def _print_files(files: BrokerFiles, verb: str, command: str, folder: Path, json: bool) -> None:
-    from firmware_bridge.broker.files import password_file
-
     observer = files.observer
     if json:
         accounts = {"hosts": files.hosts, "devices": files.devices}

@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
+from rich.text import Text
 
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
-
-if TYPE_CHECKING:
-    from core_eval.log import EpisodeRow
-    from core_eval.score.contrast import Contrast, Grid
+from core_eval.cli.references import episodes_of, parted, runs_of
+from core_eval.log import EpisodeRow
+from core_eval.report.page.contrast import contrast_page
+from core_eval.report.tables.contrast import (
+    MEANING,
+    changes_table,
+    contrast_title,
+    grid_table,
+    lone_lines,
+    metrics_table,
+)
+from core_eval.score.contrast import Contrast, Grid, between, contrast_json, grid_of, sentence, within
+from core_eval.score.episodes import of_one_reading
+from core_eval.score.suites import different_suites
+from core_eval.text.visible_text import visible
 
 Log = Annotated[str, typer.Argument(metavar="A", help="A log, or a run of it: DB[#RUN].")]
 OtherLog = Annotated[str | None, typer.Argument(metavar="[B]", help="The log or run to compare it with.")]
@@ -31,12 +43,6 @@ def compare(
     Episodes are paired by task, seed and start. With two logs each agent is compared with itself; where each
     has one agent, these are compared.
     """
-    from core_eval.cli.references import episodes_of, parted, runs_of
-    from core_eval.report.page.contrast import contrast_page
-    from core_eval.score.contrast import between, contrast_json, grid_of, sentence, within
-    from core_eval.score.episodes import of_one_reading
-    from core_eval.score.suites import different_suites
-
     if out is not None:
         check_output(out, "-o")
     before = episodes_of(log)
@@ -88,18 +94,6 @@ def _reports(page: Path, logs: list[Path]) -> list[str]:
 
 
 def _print(title: str, told: str, grid: Grid, contrasts: list[Contrast], alone: list[str]) -> None:
-    from rich.text import Text
-
-    from core_eval.report.tables.contrast import (
-        MEANING,
-        changes_table,
-        contrast_title,
-        grid_table,
-        lone_lines,
-        metrics_table,
-    )
-    from core_eval.text.visible_text import visible
-
     screen = console()
     screen.print(Text(visible(title)))
     if grid:

@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
+from core_eval.cli.live import LiveLines
 from core_eval.cli.output import Json, console, print_agents, print_json
+from core_eval.log import LogReader, RunLog
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
+from core_eval.score.summary import run_json
 
 DEMO_DB = Path("pathrig-demo.db")
 ROVER_TASKS = ("water_two_plants", "harvest_and_deliver", "inspect_and_water")
@@ -24,13 +30,6 @@ def demo(
     json: Json = False,
 ) -> None:
     """Drive a rover over MQTT and an arm over serial, and compare the agents."""
-    from core_eval.cli.live import LiveLines
-    from core_eval.log import LogReader, RunLog
-    from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.parts import load_parts
-    from core_eval.run.plan import Run
-    from core_eval.score.summary import run_json
-
     places = [("sim-farm-mqtt", task) for task in ROVER_TASKS] + [
         ("sim-arm-serial", task) for task in ARM_TASKS
     ]

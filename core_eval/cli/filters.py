@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
-if TYPE_CHECKING:
-    from core_eval.log import EpisodeRow, LogReader, RunRow
-    from core_eval.log.episode_filter import EpisodeFilter
+from core_eval.log import EpisodeRow, LogError, LogReader, RunRow
+from core_eval.log.episode_filter import EpisodeFilter
+from core_eval.score.episodes import of_one_reading
+from core_eval.score.suites import mixed_suites
 
 T = TypeVar("T")
 AgentOption = Annotated[
@@ -35,8 +36,6 @@ def episode_filter(
     agent: list[str] | None, task: list[str] | None, kind: list[str] | None, worst: int | None
 ) -> EpisodeFilter:
     """Return the filter that the options ask for."""
-    from core_eval.log.episode_filter import EpisodeFilter
-
     return EpisodeFilter(agent or (), task or (), kind or (), worst)
 
 
@@ -46,8 +45,6 @@ def without_damaged(db: Path, work: Callable[[LogReader], T]) -> T:
     Raises:
         LogError: the log cannot be read, or every episode is damaged.
     """
-    from core_eval.log import LogError, LogReader
-
     left_out: set[int] = set()
     while True:
         with LogReader(db, left_out) as reader:
@@ -63,8 +60,6 @@ def without_damaged(db: Path, work: Callable[[LogReader], T]) -> T:
 
 def comparable(episodes: Sequence[EpisodeRow]) -> list[EpisodeRow]:
     """Return the episodes of one reading; print on standard error how many others there are."""
-    from core_eval.score.episodes import of_one_reading
-
     kept, note = of_one_reading(episodes)
     if note is not None:
         print(f"pathrig: {note}", file=sys.stderr)
@@ -73,8 +68,6 @@ def comparable(episodes: Sequence[EpisodeRow]) -> list[EpisodeRow]:
 
 def warn_of_suites(runs: Iterable[RunRow]) -> None:
     """Print on standard error that the runs of a log measured different suites, where they did."""
-    from core_eval.score.suites import mixed_suites
-
     if (mixed := mixed_suites(runs)) is not None:
         print(f"pathrig: warning: {mixed}", file=sys.stderr)
 
@@ -85,8 +78,6 @@ def read_episodes(reader: LogReader, run: int | None = None) -> list[EpisodeRow]
     Raises:
         LogError: one is damaged; it is named.
     """
-    from core_eval.log import LogError
-
     try:
         return reader.episodes(run)
     except LogError:

@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agents.names import without_folders
+from configs.errors import ConfigError
+from configs.programs import consent
+from configs.rigs_loader import load_rig
+from configs.tasks_loader import load_task
 from core_eval.cli.output import UsageError, check_output, print_json, write_file
 from core_eval.cli.report import check_report, first_page, write_report
-
-if TYPE_CHECKING:
-    from core_eval.log import EpisodeRow
-    from core_eval.report.tables.junit import NotRun
-    from core_eval.run.config import RunConfig
-    from core_eval.score.thresholds import Judged, Threshold
+from core_eval.log import EpisodeRow, LogReader
+from core_eval.report.tables.junit import NotRun, junit_xml
+from core_eval.run.config import RunConfig
+from core_eval.score.aggregate import load_aggregate
+from core_eval.score.summary import latest_attempts, run_json
+from core_eval.score.thresholds import Judged, Threshold, judge, load_gates
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,6 @@ class Outputs:
         Raises:
             UsageError, ConfigError: a threshold is wrong, or a file cannot be written.
         """
-        from core_eval.score.thresholds import Threshold, load_gates
-
         if junit is not None:
             check_output(junit, "--junit")
         if report is not None:
@@ -116,12 +118,6 @@ def finish(
         LogError: the log cannot be read.
         UsageError: a file cannot be written.
     """
-    from core_eval.log import LogReader
-    from core_eval.report.tables.junit import junit_xml
-    from core_eval.score.aggregate import load_aggregate
-    from core_eval.score.summary import latest_attempts, run_json
-    from core_eval.score.thresholds import judge
-
     with LogReader(db) as reader:
         rows = latest_attempts([] if run is None else reader.episodes(run))
     not_run = _not_run(config, rows)
@@ -146,13 +142,6 @@ def finish(
 
 def _not_run(config: RunConfig, rows: Sequence[EpisodeRow]) -> list[NotRun]:
     """Return the episodes of the plan that have no row."""
-    from agents.names import without_folders
-    from configs.errors import ConfigError
-    from configs.programs import consent
-    from configs.rigs_loader import load_rig
-    from configs.tasks_loader import load_task
-    from core_eval.report.tables.junit import NotRun
-
     begun = {row.number: row for row in rows}
     plan = config.plan()
     tasks = {cell.task: begun[number].task for number, cell, _ in plan if number in begun}

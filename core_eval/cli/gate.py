@@ -6,11 +6,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
 from core_eval.cli import run_options as given
+from core_eval.cli.finish import Outputs, finish
 from core_eval.cli.output import (
     UsageError,
     check_output,
@@ -19,12 +21,15 @@ from core_eval.cli.output import (
     read_json_object,
     write_file,
 )
+from core_eval.cli.references import config_of, parted, read_run
 from core_eval.cli.run_options import OUTPUT, option
-
-if TYPE_CHECKING:
-    from core_eval.cli.finish import Outputs
-    from core_eval.log import EpisodeRow, RunRow
-    from core_eval.score.gate import Baseline, GateChange
+from core_eval.log import EpisodeRow, RunRow
+from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.markdown import changes_markdown, figures, heading, power_lines
+from core_eval.score.agent_names import short_names
+from core_eval.score.gate import CHECKED, KEPT, Baseline, GateChange, changes
+from core_eval.score.thresholds import UnknownMetricError, metric_named
+from core_eval.text.json_text import json_text
 
 BASELINE = "Baseline"
 
@@ -72,10 +77,6 @@ def gate(
     by agent and metric: a paired t test over tasks, corrected for all tests (Holm). Options marked * are
     repeatable.
     """
-    from core_eval.cli.finish import Outputs
-    from core_eval.cli.references import parted, read_run
-    from core_eval.score.gate import CHECKED, changes
-
     outputs = Outputs.checked(fail_under, gates, junit, report, json=False)
     if save is None and against is None and outputs == Outputs():
         raise UsageError("give --fail-under, --gates, --against, --save, --junit or --report")
@@ -113,9 +114,6 @@ def gate(
 
 def _judge(db: Path, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bool:
     """Judge the thresholds and write the files; return whether something was missed."""
-    from core_eval.cli.finish import Outputs, finish
-    from core_eval.cli.references import config_of
-
     if outputs == Outputs():
         return False
     finished = finish(db, row.id, config_of(row, db), outputs)
@@ -131,9 +129,6 @@ def _judge(db: Path, row: RunRow, outputs: Outputs, found: dict[str, Any]) -> bo
 
 def _save(db: Path, row: RunRow, episodes: Sequence[EpisodeRow], out: Path) -> None:
     """Write the scores of a run's episodes to a file."""
-    from core_eval.score.gate import Baseline
-    from core_eval.text.json_text import json_text
-
     check_output(out, "--save")
     baseline = Baseline.of(episodes, row.packages)
     if not baseline.episodes:
@@ -162,10 +157,6 @@ def _renamed(
 
 def _print(found: Sequence[GateChange], markdown: bool) -> None:
     """Print what changed, and how small a difference the tests can tell."""
-    from core_eval.report.tables.agents import plain_table
-    from core_eval.report.tables.markdown import changes_markdown, figures, heading, power_lines
-    from core_eval.score.agent_names import short_names
-
     if markdown:
         print(changes_markdown(found), end="")
         return
@@ -182,10 +173,6 @@ def _print(found: Sequence[GateChange], markdown: bool) -> None:
 
 
 def _read(file: Path) -> Baseline:
-    from pydantic import ValidationError
-
-    from core_eval.score.gate import Baseline
-
     try:
         return Baseline.model_validate(read_json_object(file, "baseline"))
     except ValidationError as error:
@@ -195,9 +182,6 @@ def _read(file: Path) -> Baseline:
 
 
 def _metric(text: str, option: str) -> str:
-    from core_eval.score.gate import KEPT
-    from core_eval.score.thresholds import UnknownMetricError, metric_named
-
     try:
         name = metric_named(text)
     except UnknownMetricError as error:

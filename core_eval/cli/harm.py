@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,12 +21,20 @@ from core_eval.cli.filters import (
 )
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress, tracked
-
-if TYPE_CHECKING:
-    from core_eval.harm.verdict import Thresholds
-    from core_eval.log import EpisodeRow, LogReader, StepRow
-    from core_eval.log.episode_filter import EpisodeFilter
-    from core_eval.report.tables.harm_summary import EpisodeHarm
+from core_eval.harm.verdict import COUNTED, Thresholds, detected
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
+from core_eval.log.episode_filter import EpisodeFilter
+from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
+from core_eval.report.tables import harm as tables
+from core_eval.report.tables.harm_lines import harm_lines
+from core_eval.report.tables.harm_summary import (
+    EpisodeHarm,
+    by_kind,
+    by_world_and_agent,
+    harm_json,
+    read_harm,
+)
+from core_eval.score.detection import detect_all
 
 
 def harm(
@@ -69,8 +77,6 @@ def harm(
     json: Json = False,
 ) -> None:
     """List a log's harm events, observed or not, with evidence; also deviations and compensating pairs."""
-    from core_eval.report.tables.harm_summary import harm_json, read_harm
-
     wanted = episode_filter(agent, task, kind, worst)
     if out is not None and not detect:
         raise UsageError("-o: give --detect, too")
@@ -95,10 +101,6 @@ def harm(
 
 def _print(found: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]], rare: int) -> None:
     """Print the tables of harm, and what is said of it in words."""
-    from core_eval.report.tables import harm as tables
-    from core_eval.report.tables.harm_lines import harm_lines
-    from core_eval.report.tables.harm_summary import by_kind, by_world_and_agent
-
     screen = console()
     if with_events := [one for one in found if one.events]:
         screen.print(tables.events_table(with_events, steps))
@@ -126,8 +128,6 @@ def _thresholds(counted: float | None, unknown: tuple[float, float] | None) -> T
     Raises:
         UsageError: the bounds of `--unknown-between` are wrong.
     """
-    from core_eval.harm.verdict import COUNTED, Thresholds
-
     if counted is None and unknown is None:
         return None
     if unknown is not None and not 0.0 <= unknown[0] < unknown[1] <= 1.0:
@@ -144,11 +144,6 @@ def _detect(
     out: Path | None,
 ) -> list[dict[str, Any]]:
     """Compute the detection of the selected events, store it, and return it as JSON-ready data."""
-    from core_eval.harm.verdict import detected
-    from core_eval.log import RunLog
-    from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
-    from core_eval.score.detection import detect_all
-
     if out is not None:
         check_output(out, "-o")
 

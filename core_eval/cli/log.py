@@ -20,6 +20,16 @@ from core_eval.cli.filters import (
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import tracked
 from core_eval.cli.references import parted
+from core_eval.export import FORMATS, ExportError
+from core_eval.export import export as export_log
+from core_eval.log import LogReader
+from core_eval.log.backup import backup as copy_log
+from core_eval.log.search import search as find
+from core_eval.report.pictures.world_picture import file_of, picture_after_step, picture_at
+from core_eval.report.tables.fitted_table import Hanging
+from core_eval.snapshot.file import snapshot_text
+from core_eval.snapshot.record import record as record_episodes
+from sims.picture_error import PictureError
 
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
 FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "datasette"]
@@ -32,8 +42,6 @@ def backup(
     file: Annotated[Path, typer.Argument(help="The file to write; an existing log is replaced.")],
 ) -> None:
     """Copy a log, also of an active run, into one file. A plain copy of the .db file misses new rows."""
-    from core_eval.log.backup import backup as copy_log
-
     copy_log(db, file)
     print(f"{file} holds all of {db}: {file.stat().st_size:,} bytes.")
 
@@ -50,10 +58,6 @@ def search(
     json: Json = False,
 ) -> None:
     """Find steps by words of their texts, calls, results or errors."""
-    from core_eval.log import LogReader
-    from core_eval.log.search import search as find
-    from core_eval.report.tables.fitted_table import Hanging
-
     if not words.strip(' "*'):
         raise UsageError("TEXT: name a word to look for")
     wanted = episode_filter(agent, task, kind, worst)
@@ -92,10 +96,6 @@ def export(
 
     `datasette` writes metadata with canned queries; Datasette serves the log itself.
     """
-    from core_eval.export import FORMATS, ExportError
-    from core_eval.export import export as export_log
-    from core_eval.log import LogReader
-
     try:
         with LogReader(db) as log:
             count = export_log(log, run, next(one for one in FORMATS if one.name == form), out, tracked)
@@ -123,10 +123,6 @@ def picture(
     size: Annotated[tuple[int, int], typer.Option(help="Width and height, pixels.")] = (960, 640),
 ) -> None:
     """Draw what surrounds the rig at a moment of an episode. The episode is replayed for it."""
-    from core_eval.log import LogReader
-    from core_eval.report.pictures.world_picture import file_of, picture_after_step, picture_at
-    from sims.picture_error import PictureError
-
     db, number = parted(episode, "episode")
     if number is None:
         raise UsageError(f"{episode}: write DB#EPISODE with the episode's number, as in {episode}#1")
@@ -172,9 +168,6 @@ def record(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write episodes as a snapshot. The rig `snapshot:FILE` gives their answers and telemetry again."""
-    from core_eval.snapshot.file import snapshot_text
-    from core_eval.snapshot.record import record as record_episodes
-
     if output.exists() and not force:
         raise UsageError(f"{output} exists already; name another file, or give --force")
     check_output(output, "--out")

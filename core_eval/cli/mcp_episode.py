@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.errors import BackendError
-from agents.mcp.proxy import leave_after_exit
+from agents.mcp.desk import CallDesk
+from agents.mcp.proxy import EpisodePlace, leave_after_exit
+from agents.mcp.transports import BearerToken, serve_http, serve_sockets
 from core_eval.cli.live import LiveLines
 from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents
 from core_eval.log import LogReader, RunLog
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts, task_on_rig
-
-if TYPE_CHECKING:
-    import socket
-
-    from agents.mcp.desk import CallDesk
-    from agents.mcp.proxy import EpisodePlace
 
 AGENT = "mcp"
 TOKEN = "PATHRIG_MCP_TOKEN"
@@ -49,8 +46,6 @@ class Door:
 
     def open(self, stack: ExitStack, make: Callable[[], Any], desk: CallDesk) -> None:
         """Serve until the stack is closed."""
-        from agents.mcp.transports import BearerToken, serve_http, serve_sockets
-
         if self.place is not None and self.listening is not None:
             stack.callback(self.place.leave)
             stack.enter_context(serve_sockets(make, desk, self.listening))

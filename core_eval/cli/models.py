@@ -9,8 +9,15 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import Json
+from agents.registry import AGENT_FORMS, parse_spec
+from configs.models_loader import MODELS_FOLDER, model_names
+from configs.tasks_loader import load_task
+from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
+from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Hanging
+from core_eval.run.model_check import check_model
+from core_eval.text.visible_text import visible
 
 app = typer.Typer(help="List models, and check one before a run.", no_args_is_help=True)
 WIDTH = 16
@@ -46,11 +53,6 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
 @app.command("list")
 def list_models() -> None:
     """List the models that ship. Use one as `--agent model:NAME`."""
-    from agents.registry import parse_spec
-    from configs.models_loader import MODELS_FOLDER, model_names
-    from core_eval.cli.output import console
-    from core_eval.report.tables.agents import plain_table
-
     table = plain_table("name", "stands for")
     for name in model_names():
         table.add_row(Text(name), Text(parse_spec(f"model:{name}").text(named=False)))
@@ -77,10 +79,6 @@ def check(
 
     A model behind a server is asked for its first answer; nothing of that is executed.
     """
-    from configs.tasks_loader import load_task
-    from core_eval.cli.output import console, print_json
-    from core_eval.run.model_check import check_model
-
     found = check_model(_spec(model), load_task(task))
     if json:
         print_json(found)
@@ -91,9 +89,6 @@ def check(
 
 
 def _print(out: Any, found: Mapping[str, Any]) -> None:
-    from core_eval.report.tables.fitted_table import Hanging
-    from core_eval.text.visible_text import visible
-
     out.print(Hanging(Text(visible(found["model"]), style="bold")))
     for key, (heading, form) in HEADINGS.items():
         if found.get(key) is not None:
@@ -109,8 +104,6 @@ def _print(out: Any, found: Mapping[str, Any]) -> None:
 
 
 def _spec(model: str) -> str:
-    from agents.registry import AGENT_FORMS
-
     head, mark, query = model.partition("?")
     if head.partition(":")[0] in AGENT_FORMS:
         return model

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core_eval.cli.output import UsageError, write_file
-
-if TYPE_CHECKING:
-    from core_eval.path import Call, TaskAutomaton
+from core_eval.log import LogReader
+from core_eval.log.calls import logged_calls
+from core_eval.path import Call, TaskAutomaton
+from core_eval.report.pictures.automaton_drawing import to_dot, to_svg
+from core_eval.text.foreign_text import ForeignTextError, open_lines
+from core_eval.traces.trace_file import BadTrace, read_traces
 
 
 def made_calls(task: str, db: Path | None, episode: int | None, trace: Path | None) -> list[Call]:
@@ -41,17 +43,12 @@ def draw(
     Raises:
         UsageError: a file cannot be written, or is one of the inputs.
     """
-    from core_eval.report.pictures.automaton_drawing import to_dot, to_svg
-
     for path, option, picture in ((svg, "--svg", to_svg), (dot, "--dot", to_dot)):
         if path is not None:
             write_file(path, option, picture(automaton, calls), inputs=inputs)
 
 
 def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
-    from core_eval.log import LogReader
-    from core_eval.log.calls import logged_calls
-
     with LogReader(db) as reader:
         row = reader.episode(episode)
         if row.task != task:
@@ -60,9 +57,6 @@ def _of_episode(task: str, db: Path, episode: int) -> list[Call]:
 
 
 def _of_trace(task: str, path: Path) -> list[Call]:
-    from core_eval.text.foreign_text import ForeignTextError, open_lines
-    from core_eval.traces.trace_file import BadTrace, read_traces
-
     try:
         with open_lines(path) as opened:
             for found in read_traces(opened.lines, file=str(path)):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from itertools import combinations
+from typing import Annotated
 
 import typer
 
 from core_eval.cli.output import Json, UsageError, console, print_json
-
-if TYPE_CHECKING:
-    from core_eval.score.power import Plan, Spread
+from core_eval.cli.references import episodes_of
+from core_eval.report.tables.agents import plain_table
+from core_eval.score.agent_names import short_names
+from core_eval.score.power import Plan, Spread, plans, spread_between, spread_of_itself
+from core_eval.score.repeated import by_agent
+from core_eval.score.thresholds import UnknownMetricError, metric_named
 
 Row = tuple[str, str, "Spread", "list[Plan]"]
 
@@ -31,13 +35,6 @@ def power(
     Every two agents of the log are one row group; an agent against itself is a later version of it whose
     tries have the same spread.
     """
-    from itertools import combinations
-
-    from core_eval.cli.references import episodes_of
-    from core_eval.score.power import plans, spread_between, spread_of_itself
-    from core_eval.score.repeated import by_agent
-    from core_eval.score.thresholds import UnknownMetricError, metric_named
-
     try:
         name = metric_named(metric)
     except UnknownMetricError as error:
@@ -81,9 +78,6 @@ def power(
 
 
 def _print(rows: list[Row]) -> None:
-    from core_eval.report.tables.agents import plain_table
-    from core_eval.score.agent_names import short_names
-
     names = short_names(name for one, other, *_ in rows for name in (one, other))
     numbers = ("learned from pairs", "tries a task", "tasks", "episodes of each")
     table = plain_table("agents", *numbers, numbers=numbers)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from core_eval.cli.filters import comparable, read_episodes, without_damaged
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogReader, RunRow
-
-if TYPE_CHECKING:
-    from core_eval.run.config import RunConfig
+from core_eval.run.config import RunConfig
+from core_eval.score.summary import latest_attempts
 
 
 def parted(text: str, what: str) -> tuple[Path, int | None]:
@@ -33,10 +33,6 @@ def config_of(run: RunRow, log: Path) -> RunConfig:
     Raises:
         UsageError: it is none that this version knows.
     """
-    from pydantic import ValidationError
-
-    from core_eval.run.config import RunConfig
-
     try:
         return RunConfig.from_log(run.config)
     except ValidationError as error:
@@ -52,8 +48,6 @@ def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
         UsageError: the run's number is none, or the log has no run.
         LogError: the log cannot be read, or has no such run.
     """
-    from core_eval.score.summary import latest_attempts
-
     path, number = parted(text, "run")
 
     def read(reader: LogReader) -> tuple[RunRow, list[EpisodeRow]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,11 +19,10 @@ from core_eval.cli.filters import (
 )
 from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
 from core_eval.cli.progress import tracked
-
-if TYPE_CHECKING:
-    from core_eval.log import LogReader
-    from core_eval.log.episode_filter import EpisodeFilter
-    from core_eval.score.aggregate import Aggregate
+from core_eval.log import LogReader
+from core_eval.log.episode_filter import EpisodeFilter
+from core_eval.report.page.report import html_pages
+from core_eval.score.aggregate import Aggregate, load_aggregate
 
 
 def report(
@@ -48,8 +47,6 @@ def report(
     aggregate: AggregateOption = None,
 ) -> None:
     """Write a log as HTML that opens offline: agents compared, every episode in full, drawings, harm."""
-    from core_eval.score.aggregate import load_aggregate
-
     check_report(out, "-o")
     wanted = episode_filter(agent, task, kind, worst)
     write_report(db, out, load_aggregate(aggregate), in_one, inputs=[aggregate], wanted=wanted)
@@ -90,8 +87,6 @@ def write_report(
         LogError: the log cannot be read.
         UsageError: a file cannot be written.
     """
-    from core_eval.report.page.report import html_pages
-
     first = first_page(out)
     if not first.is_file() and first.exists():
         # A device or a pipe takes one page.

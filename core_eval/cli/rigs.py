@@ -9,9 +9,19 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from configs.errors import ConfigError
+from configs.rig_config import check_discovery, device_of
+from configs.rigs_loader import list_rigs, load_rig
 from core_eval.cli import broker, calibrate, programs, rigs_new, sensors
 from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
+from core_eval.report.tables.agents import plain_table
+from core_eval.rig.check import check_rig
+from core_eval.rig.session import open_rig
+from core_eval.rig.signals import StopSignals
+from core_eval.rig.simulator_process import RigError
+from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
+from firmware_bridge.serial.ports import find_by_plugging
 
 app = typer.Typer(help="List, test, set up and calibrate rigs.", no_args_is_help=True)
 app.command("new")(rigs_new.new)
@@ -24,10 +34,6 @@ app.add_typer(broker.app, name="broker")
 @app.command("list")
 def list_all(json: Json = False) -> None:
     """List the rigs that ship with the kit."""
-    from configs.rig_config import device_of
-    from configs.rigs_loader import list_rigs
-    from core_eval.report.tables.agents import plain_table
-
     rigs = list_rigs()
     if json:
         print_json([rig.model_dump(mode="json") for rig in rigs])
@@ -50,12 +56,6 @@ def check(
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Test a rig: link, lock, clock, tools, sensors, stop, reset. Nothing moves."""
-    from configs.rigs_loader import load_rig
-    from core_eval.report.tables.agents import plain_table
-    from core_eval.rig.check import check_rig
-    from core_eval.rig.signals import StopSignals
-    from core_eval.rig.simulator_process import RigError
-
     config = load_rig(name)
     with StopSignals() as signals, signals.interruptible():
         report = check_rig(config, only_look=look)
@@ -84,13 +84,6 @@ def announce(
     allow_programs: AllowPrograms = False,
 ) -> int:
     """Announce a rig to Home Assistant. State, stop button and sensors; nothing moves."""
-    from configs.errors import ConfigError
-    from configs.rig_config import check_discovery
-    from configs.rigs_loader import load_rig
-    from core_eval.rig.session import open_rig
-    from core_eval.rig.signals import StopSignals
-    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
-
     config = load_rig(name)
     try:
         check_discovery(config)
@@ -122,9 +115,6 @@ def find_port(
     json: Json = False,
 ) -> None:
     """Find a rig's serial port. Unplug the rig and plug it in again."""
-    from core_eval.rig.signals import StopSignals
-    from firmware_bridge.serial.ports import find_by_plugging
-
     out = console(stderr=json)
     with StopSignals() as signals, signals.interruptible():
         port = find_by_plugging(lambda text: out.print(Text(text)), timeout=timeout)

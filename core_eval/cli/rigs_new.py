@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+import yaml
 
+from configs.device_types import is_device_file
+from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
+from configs.errors import ConfigError
+from configs.programs import TrustedFiles, always, consent
+from configs.rigs_loader import load_rig
 from core_eval.cli.output import UsageError, console, write_file
 from core_eval.cli.programs import AllowPrograms
+from devices.drivers.driver_file import DriverFile
+from devices.registry import DEVICE_TYPES
 from firmware_bridge.guard import GuardMode
-
-if TYPE_CHECKING:
-    from devices.drivers.driver_file import DriverFile
 
 LINKS = ("serial", "mqtt")
 EXAMPLES = {"serial": "/dev/ttyACM0", "mqtt": "mqtt://localhost"}
@@ -48,10 +54,6 @@ def new(
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Write a rig's file. Ask for what no option gives."""
-    from configs.device_types import is_device_file
-    from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
-    from devices.registry import DEVICE_TYPES
-
     asks = sys.stdin.isatty()
     name = _answer(asks, name, "name", "Name of the rig", "my-rig")
     path = file or Path(f"{name}.yaml")
@@ -85,10 +87,6 @@ def _check_new(path: Path, force: bool) -> None:
 
 def _new_mcp(path: Path, name: str, server: str, guard: str, force: bool) -> None:
     """Write the files of a rig whose tools are an MCP server's."""
-    import yaml
-
-    from configs.programs import TrustedFiles, always, consent
-
     try:
         from firmware_bridge.mcp.describe import describe_server
     except ImportError as error:
@@ -145,8 +143,6 @@ def _mqtt_url(asks: bool, broker: str | None, topic: str | None, name: str) -> s
 
 def _text(name: str, url: str, driver: str, known: DriverFile, device: str | None, guard: str) -> str:
     """Return the file's text, with the driver's options and tables as comments to fill in."""
-    import yaml
-
     entries = {"name": name, "url": url, "driver": driver, "device": device, "guard": guard}
     lines = [
         yaml.safe_dump({key: value}, allow_unicode=True).strip()
@@ -174,16 +170,11 @@ def _text(name: str, url: str, driver: str, known: DriverFile, device: str | Non
 
 
 def _flow(value: Any) -> str:
-    import json
-
     return json.dumps(value)
 
 
 def _write(path: Path, text: str) -> None:
     """Write the file, and restore the previous state if it does not load."""
-    from configs.errors import ConfigError
-    from configs.rigs_loader import load_rig
-
     before = path.read_text(encoding="utf-8") if path.exists() else None
     # It may hold a password.
     write_file(path, "the file", text, private=True)

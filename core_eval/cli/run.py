@@ -5,17 +5,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from agents.baselines.floors import FLOORS
+from agents.errors import BackendError
+from agents.registry import model_options
+from configs.rigs_loader import load_rig
+from configs.suite_manifest import MeasuredSuite
 from core_eval.cli import run_options as given
+from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
+from core_eval.cli.finish import Finished, Outputs, finish
+from core_eval.cli.live import LiveLines
+from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object, warn_of_cycles
 from core_eval.cli.progress import is_shown
-from core_eval.cli.task_places import EACH_WORLD
-
-if TYPE_CHECKING:
-    from configs.suite_manifest import MeasuredSuite
-    from core_eval.cli.finish import Finished, Outputs
-    from core_eval.run.config import Cell, RunConfig
+from core_eval.cli.resume import unfinished
+from core_eval.cli.task_places import EACH_WORLD, task_places
+from core_eval.log import RunLog
+from core_eval.log.events import ignore
+from core_eval.report.tables.agents import episodes_table
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.golden_check import failing_golden_runs
+from core_eval.run.parts import load_parts
 
 MOST_LISTED = 60
 """Maximum number of episodes that are listed with their steps; `pathrig show` lists more."""
@@ -54,10 +64,6 @@ def run(
 
     Give --task and --rig, or --suite; and --agent. Or give --resume. Options marked * are repeatable.
     """
-    from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
-    from core_eval.cli.finish import Outputs
-    from core_eval.run.config import RunConfig
-
     outputs = Outputs.checked(fail_under, gates, junit, report, json)
     resumed = None
     if resume:
@@ -66,8 +72,6 @@ def run(
                 "--resume uses the plan in the log: leave out --task, --suite, --agent, --set, --init and "
                 "--vary"
             )
-        from core_eval.cli.resume import unfinished
-
         config, resumed = unfinished(db, rig or [])
     else:
         options = parse_settings(settings or [])
@@ -106,14 +110,6 @@ def _run(
     answer_timeout: float,
 ) -> int:
     """Run a plan, or what is left of a run, and finish it; return the exit status."""
-    from core_eval.cli.finish import finish
-    from core_eval.cli.live import LiveLines
-    from core_eval.cli.live_page import live_page, shown_run
-    from core_eval.log import RunLog
-    from core_eval.log.events import ignore
-    from core_eval.run.golden_check import failing_golden_runs
-    from core_eval.run.parts import load_parts
-
     out = console(stderr=outputs.json)
     parts = load_parts(config)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
@@ -145,9 +141,6 @@ def _run(
 
 def _end(db: Path, finished: Finished, failed: Mapping[str, str], *, json: bool) -> int:
     """Print the tables of a run, what it missed, and which agents failed; return the exit status."""
-    from agents.errors import BackendError
-    from core_eval.report.tables.agents import episodes_table
-
     if not json:
         out = console()
         if 1 < len(finished.episodes) <= MOST_LISTED:
@@ -168,10 +161,6 @@ def _floors(
     Raises:
         UsageError: they are asked for on a rig that is no simulator.
     """
-    from agents.baselines.floors import FLOORS
-    from agents.registry import model_options
-    from configs.rigs_loader import load_rig
-
     if asked is False or not (asked or suites):
         return ()
     simulated = all(rig == EACH_WORLD or load_rig(rig).world is not None for rig in rigs)
@@ -184,9 +173,6 @@ def _floors(
 def _cells(
     tasks: list[str], suites: list[str], rigs: list[str], agent: list[str]
 ) -> tuple[tuple[Cell, ...], tuple[MeasuredSuite, ...]]:
-    from core_eval.cli.task_places import task_places
-    from core_eval.run.config import Cell
-
     if not (tasks or suites) or not (rigs or suites) or not agent:
         raise UsageError("give --task or --suite, --rig and --agent, or --resume to resume a run")
     places, measured = task_places(tasks, suites, rigs)

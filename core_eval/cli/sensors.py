@@ -6,17 +6,21 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from configs.sensor_prices import SHIPPED_PRICES, load_prices
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress
-
-if TYPE_CHECKING:
-    from core_eval.harm.detection.advice import Choice
+from core_eval.harm.detection.advice import Choice
+from core_eval.log import LogReader
+from core_eval.report.pictures.advice_drawing import advice_svg
+from core_eval.report.tables.agents import plain_table
+from core_eval.run import sensor_advice
+from core_eval.score.detection import Rigs
 
 
 def sensors(
@@ -49,12 +53,6 @@ def sensors(
 
     For each price: the best sensors, and the share of the harm that they make detectable at 5 % false alarms.
     """
-    from configs.sensor_prices import SHIPPED_PRICES, load_prices
-    from core_eval.log import LogReader
-    from core_eval.report.pictures.advice_drawing import advice_svg
-    from core_eval.run import sensor_advice
-    from core_eval.score.detection import Rigs
-
     if out is not None:
         check_output(out, "-o")
     prices = load_prices(cost or SHIPPED_PRICES)
@@ -122,8 +120,6 @@ def sensors(
 def _print_candidates(
     screen: Console, alone: Mapping[str, Choice], pieces: Mapping[str, int], none: Choice
 ) -> None:
-    from core_eval.report.tables.agents import plain_table
-
     numbers = ("pieces", "price", "detected", "detectable")
     table = plain_table("sensor", *numbers, numbers=numbers)
     table.add_row("none", "", "0", *_shares(none))
@@ -134,8 +130,6 @@ def _print_candidates(
 
 
 def _print_choices(screen: Console, title: str, choices: Sequence[Choice], currency: str) -> None:
-    from core_eval.report.tables.agents import plain_table
-
     numbers = (currency, "detected", "detectable")
     table = plain_table(*numbers, "sensors", numbers=numbers)
     for one in choices:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from core_eval.cli.filters import (
     AgentOption,
@@ -28,15 +29,20 @@ from core_eval.cli.output import (
     print_json,
     print_json_stream,
 )
+from core_eval.log import EpisodeRow, LogReader, RunRow
+from core_eval.log.episode_filter import EpisodeFilter, worst_first
+from core_eval.log.row_map import named
+from core_eval.report.tables.agents import episodes_table, runs_table
+from core_eval.report.tables.episode_lines import episode_lines
+from core_eval.report.tables.fitted_table import Table
+from core_eval.report.tables.markdown import summary_markdown
+from core_eval.report.tables.model_lines import cost_lines
+from core_eval.report.tables.scorings import latest_notes, logged, scorings_table
+from core_eval.score.aggregate import load_aggregate
+from core_eval.score.summary import episode_json, summary_json
 
 MOST, WORST = 40, 10
 """Of more episodes than these, so many are listed: those with the most harm."""
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from core_eval.log import EpisodeRow, LogReader, RunRow
-    from core_eval.report.tables.fitted_table import Table
 
 
 def show(
@@ -63,15 +69,6 @@ def show(
     json: Json = False,
 ) -> None:
     """List a log's episodes, or show one step by step."""
-    from core_eval.log import LogReader
-    from core_eval.log.episode_filter import EpisodeFilter, worst_first
-    from core_eval.report.tables.agents import episodes_table, runs_table
-    from core_eval.report.tables.markdown import summary_markdown
-    from core_eval.report.tables.model_lines import cost_lines
-    from core_eval.report.tables.scorings import latest_notes
-    from core_eval.score.aggregate import load_aggregate
-    from core_eval.score.summary import episode_json, summary_json
-
     wanted = episode_filter(agent, task, kind, worst)
     out = console()
     if episode is not None:
@@ -119,8 +116,6 @@ def show(
 
 
 def _show_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole: bool, json: bool) -> None:
-    from core_eval.report.tables.episode_lines import episode_lines
-
     if json:
         print_json(_episode_json(reader, episode))
         return
@@ -132,16 +127,11 @@ def _show_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
 
 def _scorings(reader: LogReader, episodes: Sequence[EpisodeRow]) -> Table | None:
     """Return the scorings side by side, where there are several."""
-    from core_eval.report.tables.scorings import logged, scorings_table
-
     several = any(len(row.scorings) > 1 for row in episodes)
     return scorings_table(logged(reader, episodes)) if several else None
 
 
 def _episode_json(reader: LogReader, episode: EpisodeRow) -> dict[str, Any]:
-    from core_eval.log.row_map import named
-    from core_eval.score.summary import episode_json
-
     return {
         **episode_json(episode),
         "prompt": episode.definition.prompt,

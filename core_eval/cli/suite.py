@@ -5,17 +5,27 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
+from agents.baselines.floors import IDLE
+from agents.baselines.mutated import KINDS as MISTAKES
+from configs.suite_manifest import Manifest
+from configs.suites import read_suite
 from core_eval.cli.output import Json, UsageError, console, print_json, write_file
-
-if TYPE_CHECKING:
-    from configs.suite_manifest import Manifest
-    from core_eval.log import EpisodeRow
-    from core_eval.score.release import Bound
+from core_eval.cli.progress import progress
+from core_eval.cli.task_places import task_places
+from core_eval.log import EpisodeRow, LogReader, RunLog
+from core_eval.log.events import EpisodePlanned
+from core_eval.report.tables.agents import plain_table
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
+from core_eval.score.release import Bound, bounds, separates_nothing, solved_shares
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.json_text import json_text
 
 app = typer.Typer(help="Build a suite's manifest, and check what it measures.", no_args_is_help=True)
 DONE, NOT_RELEASABLE = 0, 1
@@ -44,8 +54,6 @@ def build(
     out: Annotated[Path, typer.Option("--out", "-o", help="The manifest's file.")] = Path("suite.json"),
 ) -> None:
     """Write the manifest of a suite: the hash of every task and world, its licence and its canary."""
-    from core_eval.text.json_text import json_text
-
     write_file(out, "--out", json_text(_manifest(suite).as_json(), indent=2) + "\n")
     print(f"pathrig: {out} holds the manifest of suite {suite}", file=sys.stderr)
 
@@ -65,9 +73,6 @@ def check(
     json: Json = False,
 ) -> int:
     """Run the baselines on a suite, and tell whether it can be released. Exit with 1 if it cannot."""
-    from agents.baselines.floors import IDLE
-    from core_eval.score.release import bounds, separates_nothing, solved_shares
-
     changed = None if against is None else _changed(_manifest(suite), against)
     agents = [*IDLE, "repeat", "random", "oracle"]
     if planners:
@@ -94,8 +99,6 @@ def check(
 def _print(
     found: list[Bound], changed: list[str] | None, same: list[str] | None, tasks: int, *, ready: bool
 ) -> None:
-    from core_eval.report.tables.agents import plain_table
-
     out = console()
     table = plain_table("agent", "passes", "of", "share", "must be", "", numbers=("passes", "of", "share"))
     for one in found:
@@ -113,21 +116,14 @@ def _print(
 
 
 def _planners() -> list[str]:
-    from agents.baselines.mutated import KINDS as MISTAKES
-
     return [f"{rate}:{kind}" for rate in KINDS for kind in MISTAKES]
 
 
 def _manifest(suite: str) -> Manifest:
-    from configs.suite_manifest import Manifest
-    from configs.suites import read_suite
-
     return Manifest.of(suite, read_suite(suite).tasks)
 
 
 def _changed(manifest: Manifest, path: Path) -> list[str]:
-    from core_eval.text.foreign_json import ForeignJsonError, parse_json
-
     try:
         written = parse_json(path.read_bytes())
     except (OSError, ForeignJsonError) as error:
@@ -139,14 +135,6 @@ def _changed(manifest: Manifest, path: Path) -> list[str]:
 
 def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[EpisodeRow]:
     """Run every agent on every task in the task's own world; return the episodes."""
-    from core_eval.cli.progress import progress
-    from core_eval.cli.task_places import task_places
-    from core_eval.log import LogReader, RunLog
-    from core_eval.log.events import EpisodePlanned
-    from core_eval.run.config import Cell, RunConfig
-    from core_eval.run.parts import load_parts
-    from core_eval.run.plan import Run
-
     places, measured = task_places([], [suite], [])
     cells = tuple(Cell(task=task, rig=rig, agent=agent) for agent in agents for task, rig in places)
     config = RunConfig(cells=cells, suites=measured, seed=seed)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agents.names import without_folders
+from configs.rig_config import device_of
+from configs.rigs_loader import load_rig
+from configs.suite_manifest import Manifest, MeasuredSuite
+from configs.suites import read_suite, task_ref
+from configs.tasks_loader import Task, load_task
 from core_eval.cli.output import UsageError, print_faults
-from devices.device_type import an
+from devices.device_type import DeviceType, an
 from firmware_bridge.mqtt.address import without_password
-
-if TYPE_CHECKING:
-    from configs.suite_manifest import MeasuredSuite
-    from configs.tasks_loader import Task
-    from devices.device_type import DeviceType
 
 EACH_WORLD = "sim"
 """The rig that stands for each task's own world."""
@@ -45,9 +45,6 @@ class _Rigs:
     """The rigs of a run, by their devices' names; None: of a rig that states no device, and is alone."""
 
     def __init__(self, rigs: Sequence[str], *, own_worlds: bool) -> None:
-        from configs.rig_config import device_of
-        from configs.rigs_loader import load_rig
-
         self._own_worlds = own_worlds
         self._by_device: dict[str | None, str] = {}
         self._worlds: list[tuple[DeviceType, str | None, str]] = []
@@ -77,8 +74,6 @@ class _Rigs:
 
     def of_task(self, ref: str) -> str:
         """Return the rig of a task that is given by itself."""
-        from configs.tasks_loader import load_task
-
         if len(self._by_device) == 1 and not self._own_worlds:
             # What does not fit is told with both names when the run is loaded.
             return next(iter(self._by_device.values()))
@@ -100,10 +95,6 @@ class _Rigs:
 
 
 def _of_suite(suite: str, rigs: _Rigs) -> tuple[list[Place], MeasuredSuite]:
-    from agents.names import without_folders
-    from configs.suite_manifest import Manifest
-    from configs.suites import read_suite, task_ref
-
     found = read_suite(suite)
     print_faults(found.malformed)
     places = [(task_ref(task), rig) for task in found.tasks if (rig := rigs.of(task)) is not None]

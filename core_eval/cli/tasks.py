@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json as text
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from configs.tasks_loader import load_task, read_tasks
 from core_eval.cli import tasks_verify
 from core_eval.cli.output import Json, UsageError, console, print_faults, print_json
 from core_eval.cli.pictures import draw, made_calls
+from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Hanging
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 app.command("verify")(tasks_verify.verify)
@@ -28,9 +32,6 @@ def list_all(
     json: Json = False,
 ) -> int:
     """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
-    from configs.tasks_loader import read_tasks
-    from core_eval.report.tables.agents import plain_table
-
     found = read_tasks(file)
     print_faults(found.malformed)
     if json:
@@ -71,11 +72,6 @@ def show(
     json: Json = False,
 ) -> None:
     """Show a task, or draw it. Prompt, automaton and first golden paths."""
-    import json as text
-
-    from configs.tasks_loader import load_task
-    from core_eval.report.tables.fitted_table import Hanging
-
     loaded = load_task(task)
     if svg is not None or dot is not None:
         draw(

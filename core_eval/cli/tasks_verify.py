@@ -7,18 +7,28 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from configs.suites import read_suite
+from configs.tasks_loader import Task, merged_files, read_tasks
 from core_eval.cli.output import Json, UsageError, console, print_json, warn_of_cycles
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
-
-if TYPE_CHECKING:
-    from configs.tasks_loader import Task
-    from core_eval.verify.task import Verification
+from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Hanging
+from core_eval.verify.argument_ranges import check_ranges
+from core_eval.verify.evidence import check_evidence
+from core_eval.verify.goal_strength import check_goal
+from core_eval.verify.kept import kept_results, read_results
+from core_eval.verify.many import verify_all
+from core_eval.verify.other_rigs import check_other_rigs
+from core_eval.verify.search import check_complete
+from core_eval.verify.static_checks import Site, verify_static
+from core_eval.verify.task import Verification, malformed_task, verify_task
+from core_eval.verify.wording import check_wording, shared_paraphrases
 
 CORES = os.cpu_count() or 1
 MOST_LINES = 3
@@ -61,19 +71,6 @@ def verify(
 
     Tasks of a device file are checked as with --static.
     """
-    from configs.suites import read_suite
-    from configs.tasks_loader import merged_files, read_tasks
-    from core_eval.verify.argument_ranges import check_ranges
-    from core_eval.verify.evidence import check_evidence
-    from core_eval.verify.goal_strength import check_goal
-    from core_eval.verify.kept import kept_results, read_results
-    from core_eval.verify.many import verify_all
-    from core_eval.verify.other_rigs import check_other_rigs
-    from core_eval.verify.search import check_complete
-    from core_eval.verify.static_checks import Site, verify_static
-    from core_eval.verify.task import malformed_task, verify_task
-    from core_eval.verify.wording import check_wording, shared_paraphrases
-
     if rig is not None and not static:
         raise UsageError("--rig needs --static: otherwise tasks run on their worlds")
     site = Site() if rig is None else Site.of(rig)
@@ -118,9 +115,6 @@ def verify(
 
 
 def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:
-    from core_eval.report.tables.agents import plain_table
-    from core_eval.report.tables.fitted_table import Hanging
-
     out = console()
     numbers = ("states", "golden", "reads", "changes", "remarks")
     table = plain_table("task", *numbers, "verdict", optional=("reads", "states"), numbers=numbers)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import jinja2
 import typer
 from rich.text import Text
 
-from core_eval.cli.output import Json, UsageError
-
-if TYPE_CHECKING:
-    from sims.world_type import WorldType
+from configs.worlds_loader import load_world
+from core_eval.cli.output import Json, UsageError, console, print_json
+from core_eval.report.tables.agents import plain_table
+from devices.tool import with_facts
+from sims.world_type import WORLD_TYPES, WorldType
 
 app = typer.Typer(help="List worlds, and write a package with a new one.", no_args_is_help=True)
 TEMPLATES = Path(__file__).parent / "new_world"
@@ -23,10 +25,6 @@ NAME = re.compile(r"[a-z][a-z0-9_]*")
 @app.command("list")
 def list_worlds(json: Json = False) -> None:
     """List the worlds, their tools and the packages that register them."""
-    from core_eval.cli.output import console, print_json
-    from core_eval.report.tables.agents import plain_table
-    from sims.world_type import WORLD_TYPES
-
     owners = {point.name: point.dist.name for point in entry_points(group="pathrig.worlds") if point.dist}
     rows = [
         {
@@ -52,9 +50,6 @@ def list_worlds(json: Json = False) -> None:
 
 def _description(world: WorldType) -> str:
     """Return what a world's device is, with the facts of its default state."""
-    from configs.worlds_loader import load_world
-    from devices.tool import with_facts
-
     try:
         return with_facts(world.device.description, load_world(world.name).state.model_dump())
     except (LookupError, ValueError):
@@ -70,11 +65,6 @@ def new(
     ] = None,
 ) -> None:
     """Write a package with a small working world, as a start for your own."""
-    import jinja2
-
-    from core_eval.cli.output import console
-    from sims.world_type import WORLD_TYPES
-
     if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} cannot name a world: use lower-case letters, digits and underscores")
     if name in WORLD_TYPES:
