@@ -70,15 +70,3 @@ def warn_of_suites(runs: Iterable[RunRow]) -> None:
     """Print on standard error that the runs of a log measured different suites, where they did."""
     if (mixed := mixed_suites(runs)) is not None:
         print(f"pathrig: warning: {mixed}", file=sys.stderr)
-
-
-def read_episodes(reader: LogReader, run: int | None = None) -> list[EpisodeRow]:
-    """Return the episodes of a run, or of all.
-
-    Raises:
-        LogError: one is damaged; it is named.
-    """
-    try:
-        return reader.episodes(run)
-    except LogError:
-        return [reader.episode(one) for one in reader.episode_ids(run)]

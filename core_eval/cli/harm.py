@@ -16,7 +16,6 @@ from core_eval.cli.filters import (
     TaskOption,
     WorstOption,
     episode_filter,
-    read_episodes,
     without_damaged,
 )
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
@@ -26,7 +25,7 @@ from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
 from core_eval.report.tables import harm as tables
-from core_eval.report.tables.harm_lines import harm_lines
+from core_eval.report.tables.harm import harm_lines
 from core_eval.report.tables.harm_summary import (
     EpisodeHarm,
     by_kind,
@@ -174,7 +173,7 @@ def _chosen(reader: LogReader, run: int | None, episode: int | None) -> list[Epi
     if run is not None:
         reader.run(run)
     if episode is None:
-        return read_episodes(reader, run)
+        return reader.episodes(run)
     row = reader.episode(episode)
     if run not in (None, row.run_id):
         raise UsageError(f"--episode {episode}: belongs to run {row.run_id}, not to {run}")

@@ -11,7 +11,7 @@ from core_eval.path.calls import CallStatus
 from core_eval.report.tables.agents import cell, status_text, step_line
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.score.metrics import BRIEF, BY_NAME
-from core_eval.text.durations import seconds_text
+from core_eval.text.visible_text import seconds_text
 
 WORTH_SECONDS = 2.0
 

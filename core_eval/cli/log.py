@@ -15,7 +15,6 @@ from core_eval.cli.filters import (
     TaskOption,
     WorstOption,
     episode_filter,
-    read_episodes,
 )
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import tracked
@@ -62,7 +61,7 @@ def search(
         raise UsageError("TEXT: name a word to look for")
     wanted = episode_filter(agent, task, kind, worst)
     with LogReader(db) as reader:
-        rows = read_episodes(reader) if episode is None else [reader.episode(episode)]
+        rows = reader.episodes() if episode is None else [reader.episode(episode)]
         found = find(reader, words, wanted.choose(reader, rows))
     if json:
         print_json([asdict(passage) for passage in found])

@@ -60,7 +60,7 @@ def print_agents(
     Raises:
         ConfigError: the aggregate file is invalid.
     """
-    from core_eval.report.tables.run_tables import run_tables
+    from core_eval.report.tables.worlds import run_tables
     from core_eval.score.aggregate import load_aggregate
 
     aggregate = None if aggregate_file is None else load_aggregate(aggregate_file)

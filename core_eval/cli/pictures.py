@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core_eval.cli.output import UsageError, write_file
 from core_eval.log import LogReader
-from core_eval.log.calls import logged_calls
+from core_eval.log.rows import logged_calls
 from core_eval.path import Call, TaskAutomaton
 from core_eval.report.pictures.automaton_drawing import to_dot, to_svg
 from core_eval.text.foreign_text import ForeignTextError, open_lines

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from core_eval.text.durations import seconds_text
+from core_eval.text.visible_text import seconds_text
 
 T = TypeVar("T")
 Advance = Callable[[int], None]

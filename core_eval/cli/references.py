@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from core_eval.cli.filters import comparable, read_episodes, without_damaged
+from core_eval.cli.filters import comparable, without_damaged
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.run.config import RunConfig
@@ -55,7 +55,7 @@ def read_run(text: str) -> tuple[RunRow, list[EpisodeRow]]:
         if not runs:
             raise UsageError(f"{path} has no runs: run some episodes first")
         run = runs[-1] if number is None else _run(reader, number)
-        return run, comparable(latest_attempts(read_episodes(reader, run.id)))
+        return run, comparable(latest_attempts(reader.episodes(run.id)))
 
     return without_damaged(path, read)
 
@@ -85,7 +85,7 @@ def episodes_of(text: str) -> list[EpisodeRow]:
     """
     path, number = parted(text, "run")
     episodes = without_damaged(
-        path, lambda reader: read_episodes(reader, None if number is None else _run(reader, number).id)
+        path, lambda reader: reader.episodes(None if number is None else _run(reader, number).id)
     )
     if not episodes:
         raise UsageError(f"{text}: no episodes to compare")

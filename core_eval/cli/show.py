@@ -17,7 +17,6 @@ from core_eval.cli.filters import (
     WorstOption,
     comparable,
     episode_filter,
-    read_episodes,
     warn_of_suites,
     without_damaged,
 )
@@ -77,7 +76,7 @@ def show(
         return
 
     def read(reader: LogReader) -> tuple[list[EpisodeRow], list[RunRow], Table | None]:
-        episodes = comparable(wanted.choose(reader, read_episodes(reader)))
+        episodes = comparable(wanted.choose(reader, reader.episodes()))
         of = {row.run_id for row in episodes}
         runs = [run for run in reader.runs() if wanted == EpisodeFilter() or run.id in of]
         return episodes, runs, None if markdown or json else _scorings(reader, episodes)

@@ -54,9 +54,9 @@ def _serve(
     try:
         from core_eval.live.access import Authorizer
         from core_eval.live.history import History
+        from core_eval.live.live_run import run_report
         from core_eval.live.log_follower import LogFollower
         from core_eval.live.rig_watcher import watched_rig
-        from core_eval.live.run_report import run_report
         from core_eval.live.server import LivePage, serve_page
     except ImportError as error:
         raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None

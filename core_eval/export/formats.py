@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core_eval.export import csv_files, datasette, inspect_logs, jsonl, mcap_files, otel, parquet, rrd
-from core_eval.export.errors import ExportError
+from core_eval.export.common import ExportError
 from core_eval.log import LogReader
 from core_eval.score.tracked import Tracked, untracked
 

@@ -12,11 +12,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core_eval.export.model_name import model_name
+from core_eval.export.common import model_name
 from core_eval.log import EpisodeRow, LogReader, RunRow, StepRow, Turn
-from core_eval.log.json_text import to_json
 from core_eval.score.tracked import Tracked
-from core_eval.text.json_text import json_text
+from core_eval.text.json_text import json_text, to_json
 
 VERSION = 2
 """Of Inspect's format of logs."""

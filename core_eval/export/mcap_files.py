@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from core_eval.export import scene
-from core_eval.export.errors import missing_library
+from core_eval.export.common import missing_library, nanoseconds
 from core_eval.export.tables import EPISODE, HARM, STEP, Kind
-from core_eval.export.times import nanoseconds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.row_map import named
 from core_eval.score.tracked import Tracked

@@ -12,12 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core_eval.export.model_name import model_name
-from core_eval.export.times import nanoseconds
+from core_eval.export.common import model_name, nanoseconds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, RunRow, StepRow, Turn
-from core_eval.log.json_text import to_json
 from core_eval.score.tracked import Tracked
-from core_eval.text.json_text import json_text
+from core_eval.text.json_text import json_text, to_json
 
 INTERNAL, CLIENT = 1, 3
 """Kinds of spans."""

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from core_eval.export.errors import missing_library
+from core_eval.export.common import missing_library
 from core_eval.export.tables import TABLES
 from core_eval.log import LogReader
 from core_eval.score.tracked import Tracked

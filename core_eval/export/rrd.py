@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.export import scene
-from core_eval.export.errors import missing_library
+from core_eval.export.common import missing_library
 from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.report.tables.agents import call_text

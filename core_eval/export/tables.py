@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Any, Literal, get_origin
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
-from core_eval.log.json_text import to_json
 from core_eval.log.row_map import column_types, named
 from core_eval.score.metrics import METRICS, json_value
 from core_eval.score.repeated import passed
+from core_eval.text.json_text import to_json
 
 Kind = Literal["integer", "real", "flag", "text", "json"]
 EXACT = 2**53

@@ -12,8 +12,8 @@ from configs.worlds_loader import World, make_simulator
 from core_eval.harm.earlier_worlds import is_earlier, todays_state
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
-from core_eval.log.json_text import as_logged
 from core_eval.path.calls import CallStatus, StepKind
+from core_eval.text.json_text import as_logged
 from devices.outcome import PROTECTIVE_STOP
 from sims.world_type import world_of_device
 

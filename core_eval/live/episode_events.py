@@ -1,16 +1,24 @@
-"""The data of the live page's events, from rows of the log and from a scorer."""
+"""The data of the live page's events, pictures included, from rows of the log and from a scorer.
+
+The simulator's truth and the harm are left out: they are for the report, after the end.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core_eval.live.pictures import expected
 from core_eval.log import EpisodeRow, QuestionRow, StepRow
-from core_eval.log.rows import SampleRow
-from core_eval.path import OnlineScorer
-from core_eval.report.tables.agents import call_text, cell
+from core_eval.log.rows import SampleRow, logged_calls
+from core_eval.path import OnlineScorer, TaskAutomaton
+from core_eval.report.pictures.automaton_narrow import narrow_drawing
+from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
+from core_eval.report.pictures.field_shapes import Field, field_of, laid_out, reported_way
+from core_eval.report.pictures.field_view import field_view
+from core_eval.report.tables.agents import call_text, cell, expected_calls
 from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING
 from devices.sensors import Sample
+from sims.world_shapes import shapes_of
 
 
 def step_data(step: StepRow) -> dict[str, Any]:
@@ -73,3 +81,56 @@ def scores_data(scorer: OnlineScorer) -> dict[str, Any]:
 
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+MOST_STEPS = 300
+"""An episode with more steps is not drawn while it runs: each drawing follows the whole path."""
+
+
+def pictures(
+    episode: EpisodeRow, automaton: TaskAutomaton, steps: Sequence[StepRow], samples: Iterable[SampleRow]
+) -> dict[str, Any]:
+    """Return the pictures of the answered steps as SVG texts and words, JSON-ready."""
+    samples = sorted(samples, key=lambda sample: sample.t)
+    field = field_of(episode, steps, (), samples)
+    line = episode_time_line(episode, steps, samples, (), ())
+    drawing = narrow_drawing(automaton, logged_calls(steps))
+    key = [{"mark": one.mark, "words": one.words, "kind": one.kind} for one in drawing.key]
+    return _drawn(field, steps, line) | {"way": drawing.svg, "key": key}
+
+
+def heard_pictures(
+    state: Mapping[str, Any],
+    place_keys: Sequence[str],
+    steps: Sequence[StepRow],
+    samples: Sequence[SampleRow],
+) -> dict[str, Any]:
+    """Return the pictures of what an observer heard of a rig; the wire does not tell the automaton.
+
+    Args:
+        state: the layout, as far as it is known.
+        place_keys: its sections that hold places.
+        steps: the answered calls.
+        samples: in the order in which they came.
+    """
+    shapes = list(shapes_of(state, place_keys)) if place_keys else []
+    field = laid_out(state, shapes, steps, (), reported_way(samples))
+    return _drawn(field, steps, signals_time_line(steps, samples)) | {"way": "", "key": []}
+
+
+def _drawn(field: Field | None, steps: Sequence[StepRow], line: EpisodeTimeLine | None) -> dict[str, Any]:
+    return {
+        "map": None if field is None else field_view(field, steps, ()).svg,
+        "rows": []
+        if line is None
+        else [{"name": row.name, "about": row.about, "svg": row.svg} for row in line.rows],
+        "axis": None if line is None else line.axis,
+    }
+
+
+def expected(automaton: TaskAutomaton, state: str) -> str:
+    """Return in words which calls lead on from a state."""
+    calls = expected_calls(automaton, state)
+    if calls == "no further call":
+        return "the task expects no further call"
+    return f"the task expects {calls} now" if calls else "no call leads on from here"

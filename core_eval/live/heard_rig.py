@@ -10,9 +10,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from core_eval.live.episode_events import sample_data, step_data
+from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, step_data
 from core_eval.live.history import History
-from core_eval.live.pictures import MOST_STEPS, heard_pictures
 from core_eval.log import StepRow
 from core_eval.log.rows import SampleRow
 from core_eval.path.calls import CallStatus

@@ -1,7 +1,8 @@
-"""Combines a run's live page: follower of its log, approver and stop, served until the run is over."""
+"""A run's live page: follower of its log, approver, stop and report, served until the run is over."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -10,10 +11,12 @@ from core_eval.live.access import Address, Authorizer
 from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import History
 from core_eval.live.log_follower import LogFollower
-from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogError, LogReader
+from core_eval.log.episode_filter import EpisodeFilter
+from core_eval.report.page.report import html_pages
 from core_eval.rig.stop_button import StopButton
+from core_eval.score.aggregate import load_aggregate
 from firmware_bridge.approval import TerminalApprover
 
 ANSWER_SECONDS = 120.0
@@ -99,3 +102,15 @@ def live_run(address: Address, *, answer_seconds: float = ANSWER_SECONDS) -> Ite
                 history.add("over", {"report": report is not None}, "over")
                 history.close()
         page.wait_for_readers(REPORT_SECONDS)
+
+
+def run_report(log: Path, run: int) -> str:
+    """Return the report.
+
+    Raises:
+        LogError: the log has no such run, or cannot be read.
+    """
+    with LogReader(log) as reader:
+        wanted = EpisodeFilter(run=reader.run(run).id)
+        (page,) = html_pages(reader, load_aggregate(None), in_one=sys.maxsize, wanted=wanted)
+        return page.text

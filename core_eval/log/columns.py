@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -122,26 +122,32 @@ def read_value(table: str, column: str, value: Any) -> Any:
     Raises:
         ColumnError: the value is not valid for the column.
     """
-    if isinstance(value, float) and not math.isfinite(value):
+    if value.__class__ is float and not math.isfinite(value):
         raise ColumnError(f"{value} is not a finite number")
-    # A damaged log, or one whose schema was changed, may hold another type.
-    is_time = isinstance(value, int | float) and 0 <= value < YEAR_10000
-    if column in EPOCH_COLUMNS and value is not None and not is_time:
-        raise ColumnError(f"{value!r:.40} is not a time in s since 1970")
-    words = WORDS.get(f"{table}.{column}")
-    if words is not None and value is not None:
-        return _word(words, value)
+    read = reader_of(table, column)
+    return value if read is None or value is None else read(value)
+
+
+@cache
+def reader_of(table: str, column: str) -> Callable[[Any], Any] | None:
+    """Return what reads a value of a column that is not null; None: a finite value is as it is."""
     name = f"{table}.{column}"
-    if name not in SHAPES or value is None:
+    if column in EPOCH_COLUMNS:
+        return _time
+    if (words := WORDS.get(name)) is not None:
+        return partial(_word, words)
+    if (shape := SHAPES.get(name)) is None:
+        return None
+    read = partial(_json, shape)
+    repeated = lru_cache(maxsize=1024)(read) if name in REPEATED else read
+    return lambda value: repeated(value) if isinstance(value, str) else read(value)
+
+
+def _time(value: Any) -> Any:
+    # A damaged log, or one whose schema was changed, may hold another type.
+    if isinstance(value, int | float) and 0 <= value < YEAR_10000:
         return value
-    return (
-        _repeated(name, value) if name in REPEATED and isinstance(value, str) else _json(SHAPES[name], value)
-    )
-
-
-@lru_cache(maxsize=1024)
-def _repeated(name: str, text: str) -> Any:
-    return _json(SHAPES[name], text)
+    raise ColumnError(f"{value!r:.40} is not a time in s since 1970")
 
 
 def read_change(data: bytes, size: int) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from core_eval.log.known_schema import SchemaError, check_schema
-from core_eval.log.schema import APPLICATION_ID, MIGRATIONS
-from core_eval.log.sql_functions import register
+from core_eval.log.schema import APPLICATION_ID, MIGRATIONS, register
 
 BUSY_SECONDS = 10.0
 PAGE_BYTES = 512

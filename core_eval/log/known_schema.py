@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from functools import cache, lru_cache
 
-from core_eval.log.schema import MIGRATIONS
-from core_eval.log.sql_functions import register
+from core_eval.log.schema import MIGRATIONS, register
 from core_eval.text.visible_text import visible
 
 MOST_NAMED = 5

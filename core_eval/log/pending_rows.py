@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core_eval.log.connection import insert, transaction
-from core_eval.log.json_text import to_json
 from core_eval.log.row_map import columns
 from core_eval.log.rows import RigStatusRow
 from core_eval.log.truth_changes import NULL, change, packed
 from core_eval.text.foreign_json import parse_json
+from core_eval.text.json_text import to_json
 from devices.device import Truth
 from devices.harm import HarmEvent
 from devices.sensors import Sample

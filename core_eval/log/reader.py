@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from agents.names import agent_name, agent_names, without_folders
-from core_eval.log.columns import ColumnError, read_change, read_value
+from core_eval.log.columns import ColumnError, read_change, read_value, reader_of
 from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.row_map import row_of
@@ -193,15 +193,16 @@ class LogReader:
             but = f" AND id NOT IN ({', '.join(map(str, self._left_out))})" if self._left_out else ""
             return self._episodes(f"(? IS NULL OR run_id = ?){only}{but}", run_id, run_id)
         except LogError:
-            if on_damage is None:
-                raise
-        rows = []
+            # One by one, each names its own fault.
+            rows = []
         for episode_id in self.episode_ids(run_id):
             if ids is not None and episode_id not in ids:
                 continue
             try:
                 rows.append(self.episode(episode_id))
             except LogError as error:
+                if on_damage is None:
+                    raise
                 on_damage(episode_id, str(error))
         return rows
 
@@ -414,17 +415,18 @@ class LogReader:
             self._work = 0
             cursor = self.connection.execute(sql, values)
             names = [column[0] for column in cursor.description]
+            owners = [others.get(name, table) for name in names]
+            readers = list(map(reader_of, owners, names))
             for found in cursor:
                 self._work = 0
                 row = dict(zip(names, found, strict=True))
-                owner = column = table
-                try:
-                    for column, value in row.items():
-                        owner = others.get(column, table)
-                        row[column] = read_value(owner, column, value)
-                except ColumnError as error:
-                    number = row.get("id" if owner == table else f"{owner}_id")
-                    raise self._damage(owner, column, number, error) from None
+                for owner, column, read, value in zip(owners, names, readers, found, strict=True):
+                    if value is not None and (read is not None or value.__class__ is float):
+                        try:
+                            row[column] = read_value(owner, column, value)
+                        except ColumnError as error:
+                            number = row.get("id" if owner == table else f"{owner}_id")
+                            raise self._damage(owner, column, number, error) from None
                 yield row
         except DAMAGE as error:
             if self._work > MOST_WORK:
@@ -437,3 +439,16 @@ class LogReader:
         """Return the error that names the table, column and row of a wrong value."""
         of = "" if row is None else f" of row {row}"
         return LogError(f"{self.path}: cannot be read as a log: {table}.{column}{of}: {fault}")
+
+
+HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED = "harm unknown", "golden run fails", "not assessed"
+FINDINGS = frozenset({HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED})
+
+
+def findings(reader: LogReader, episode: int) -> dict[str, str]:
+    """Return each of `FINDINGS` that the log has of an episode, with its latest reason."""
+    return {
+        said.state: str(said.detail["reason"])
+        for said in reader.rig_statuses(episode)
+        if said.state in FINDINGS and said.detail and "reason" in said.detail
+    }

@@ -9,7 +9,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from core_eval.log.json_text import plain_text, to_json
+from core_eval.text.json_text import plain_text, to_json
 
 R = TypeVar("R")
 NO_COLUMN = {"column": False}

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
 from core_eval.log.row_map import NO_COLUMN
-from core_eval.path.calls import CallClass, CallStatus, StepKind
+from core_eval.path.calls import Call, CallClass, CallStatus, StepKind
 from core_eval.path.endings import Answer, DeclineReason
 from core_eval.path.scorer import StepVerdict
 from core_eval.text.streams import world_stream
@@ -448,3 +448,17 @@ class EpisodeRow:
         if self.seconds is not None or self.ended is None:
             return self.seconds
         return max(0.0, self.ended - self.started)
+
+
+def logged_calls(steps: Sequence[StepRow]) -> list[Call]:
+    """Return the calls of an episode; a step whose result never came is left out."""
+    return [
+        Call(step.tool or "", step.arguments or {}, step.status, step.result, idle=_was_idle(step))
+        for step in steps
+        if step.status is not None
+    ]
+
+
+def _was_idle(step: StepRow) -> bool:
+    """Return whether the step was found to be a write that changed nothing: a self-loop without a symbol."""
+    return step.status == CallStatus.OK and step.kind == StepKind.LOOP and step.symbol is None

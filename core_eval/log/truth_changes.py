@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from core_eval.log.json_text import to_json
+from core_eval.text.json_text import to_json
 
 NULL = "~null"
 """Stands for null in a patch, so a state that contains this text is stored whole."""

@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any
 
 from core_eval.log.connection import connect, insert, transaction, update
-from core_eval.log.json_text import plain_text, to_json
 from core_eval.log.liveness import ProcessIdentity, mark_aborted
 from core_eval.log.pending_rows import PendingRows
 from core_eval.log.row_map import columns
@@ -31,12 +31,13 @@ from core_eval.log.rows import (
     PromptRow,
     QuestionRow,
     RigStatusRow,
+    ScoringRow,
     StepRow,
     Turn,
     Verdict,
 )
 from core_eval.log.schema import OF_ITS_STEPS
-from core_eval.log.score_rows import add_scoring
+from core_eval.text.json_text import plain_text, to_json
 from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -127,20 +128,39 @@ class RunLog:
         note: str | None = None,
         reading: int = 1,
     ) -> None:
-        """Add a scoring of an episode; earlier ones stay. See `add_scoring`."""
+        """Add a scoring of an episode beside those that it has.
+
+        Args:
+            episode: its id.
+            scores: metric to value; without the metrics of harm where it was not `judged`, so that those of
+                an earlier scoring stay the latest ones.
+            harm, failures, pairs, deviations: what was found in it.
+            judged: whether the harm could be judged.
+            note: what is not known of the harm, and why.
+            reading: the reading of what is harmful by which it was scored.
+        """
+        made = ScoringRow(None, version("pathrig"), reading, time.time(), judged, note)
         with self.lock, transaction(self.connection):
-            add_scoring(
-                self.connection,
-                episode,
-                scores,
-                harm,
-                failures,
-                pairs,
-                deviations,
-                judged=judged,
-                note=note,
-                reading=reading,
+            scoring = insert(self.connection, "scoring", episode_id=episode, **columns(made))
+            of = {"episode_id": episode, "scoring_id": scoring}
+            self.connection.executemany(
+                "INSERT INTO score (episode_id, metric, value, scoring_id) VALUES (?, ?, ?, ?)",
+                [
+                    (episode, metric, None if value is None else float(value), scoring)
+                    for metric, value in scores.items()
+                ],
             )
+            sql = "SELECT k, id FROM step WHERE episode_id = ?"
+            steps: dict[int | None, int] = dict(self.connection.execute(sql, (episode,)).fetchall())
+            for table, rows in (("harm", harm), ("deviation", deviations)):
+                for row in rows:
+                    step = {"step_id": steps.get(row.k, row.step_id)}
+                    insert(self.connection, table, **of, **columns(row) | step)
+            for failure in failures:
+                insert(self.connection, "failure", **of, **columns(failure))
+            for pair in pairs:
+                ends = {"earlier_step_id": steps[pair.earlier], "later_step_id": steps[pair.later]}
+                insert(self.connection, "compensating_pair", **of, **ends, **columns(pair))
 
     def write_detection(self, episode: int, row: HarmRow) -> None:
         """Replace detection, ROC curves and verdict of a harm event of the latest scoring that has harm."""

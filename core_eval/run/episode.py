@@ -22,25 +22,23 @@ from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
-from core_eval.log.json_text import as_logged
 from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from core_eval.path.taxonomy import LINK_CODES
-from core_eval.rig.known_rig import known_rig
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.rig.stop_button import StopButton
-from core_eval.run.episode_start import Assignment, episode_limits, episode_start
-from core_eval.run.logged_questions import LoggedQuestions
+from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
+from core_eval.text.json_text import as_logged
 from devices.outcome import Outcome
 from devices.registry import shipped_tools
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
-from firmware_bridge.approval import Approver, TerminalApprover
+from firmware_bridge.approval import Approver, Question, Reply, TerminalApprover
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 
@@ -343,3 +341,27 @@ class Episode:
             raise AgentError(str(error)) from error
         except Exception as error:
             raise AgentError(f"the agent failed: {type(error).__name__}: {error}") from error
+
+
+class LoggedQuestions(Approver):
+    """Asks another approver; each question is a row of the episode's log.
+
+    Args:
+        approver: asked, with the row's number in the question.
+        episode: gets the rows.
+    """
+
+    def __init__(self, approver: Approver, episode: EpisodeLog) -> None:
+        self.seconds = approver.seconds
+        self._approver = approver
+        self._episode = episode
+
+    def ask(self, question: Question) -> Reply:
+        """Ask; whatever ends the waiting, the row is answered."""
+        number = self._episode.ask(question.text, question.reason, self.seconds)
+        reply = Reply("refuse", "the end of the run")
+        try:
+            reply = self._approver.ask(replace(question, number=number))
+        finally:
+            self._episode.answer(number, reply.answer, reply.by)
+        return reply

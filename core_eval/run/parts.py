@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from agents.agent import Agent
 from agents.interruptible_agent import InterruptibleAgent
@@ -13,9 +14,9 @@ from configs.rig_config import RigConfig, check_device, device_of, fitted_tools
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import Task, task_builder
 from configs.worlds_loader import load_world, merged_state
-from core_eval.rig.known_rig import world_of_rig
+from core_eval.log import LogReader, StepRow
 from core_eval.run.config import RunConfig
-from core_eval.run.logged_calls import read_calls
+from core_eval.run.episode_start import world_of_rig
 from core_eval.run.varied_start import VariedStarts
 from core_eval.verify.static_checks import missing_tools
 from devices.device_type import an
@@ -108,3 +109,13 @@ def task_on_rig(task: Task, rig: RigConfig) -> Task:
 
 def _distinct(refs: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(refs))
+
+
+def read_calls(path: Path, episode: int) -> list[StepRow]:
+    """Return the steps of an episode, in order.
+
+    Raises:
+        LogError: the file is no log, or has no such episode.
+    """
+    with LogReader(path) as reader:
+        return reader.steps(reader.episode(episode).id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from configs.cautions import Caution, Judged, judge, recall
 from core_eval.log import EpisodeRow, LogReader, StepRow
-from core_eval.log.calls import logged_calls
+from core_eval.log.rows import logged_calls
 
 
 def judged_cautions(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> list[Judged] | None:

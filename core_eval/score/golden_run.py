@@ -12,8 +12,8 @@ from agents.baselines.example_arguments import example_call
 from configs.operator import ASK
 from core_eval.harm.baselines import AnsweredCall, response_baseline
 from core_eval.log import StepRow
-from core_eval.log.json_text import as_logged
 from core_eval.path import Call, TaskAutomaton
+from core_eval.text.json_text import as_logged
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 

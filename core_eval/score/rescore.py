@@ -11,8 +11,8 @@ from typing import Any
 
 from core_eval.harm.verdict import detected
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
-from core_eval.log.json_text import to_json
 from core_eval.score.scoring import EpisodeScore, score_episode
+from core_eval.text.json_text import to_json
 
 BY_DETECTION = frozenset({"detection", "roc", "verdict"})
 """The fields of a harm event that `pathrig harm --detect` computes, or changes."""

@@ -17,10 +17,9 @@ from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
 from core_eval.harm.verdict import Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, RunLog, StepRow
-from core_eval.log.calls import logged_calls
 from core_eval.log.charged import CHARGED
-from core_eval.log.findings import GOLDEN_RUN_FAILS, HARM_UNKNOWN, NOT_ASSESSED
-from core_eval.log.rows import ENDED_BY_AGENT, Observation
+from core_eval.log.reader import GOLDEN_RUN_FAILS, HARM_UNKNOWN, NOT_ASSESSED
+from core_eval.log.rows import ENDED_BY_AGENT, Observation, logged_calls
 from core_eval.path import Call, Scores, TaskAutomaton, score_path
 from core_eval.path.endings import AskedEnding
 from core_eval.score.caution_scoring import caution_scores, judged_cautions
@@ -79,7 +78,7 @@ class EpisodeScore:
 
     @property
     def findings(self) -> dict[str, str]:
-        """What could not be told (`core_eval.log.findings`), and why; of `NOT_ASSESSED` the rules."""
+        """What could not be told (`core_eval.log.reader`), and why; of `NOT_ASSESSED` the rules."""
         found = {HARM_UNKNOWN: self.note, GOLDEN_RUN_FAILS: self.golden_failure}
         found[NOT_ASSESSED] = ", ".join(self.not_assessed)
         return {what: why for what, why in found.items() if why}

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from threading import Event, RLock
 from typing import Any
 
-from core_eval.log.json_text import as_logged
 from core_eval.path.calls import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedSample, RecordedTruth, Snapshot
 from core_eval.snapshot.twin import NoTwinError, RunningTwin
+from core_eval.text.json_text import as_logged
 from core_eval.text.streams import STREAMS, world_stream
 from core_eval.text.values import same_value
 from devices.device import Emit, Truth

@@ -34,3 +34,10 @@ def _escape(sign: str) -> str:
         return sign.encode("unicode_escape").decode("ascii")
     units = sign.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration in words: `40 s`, `3 min`, `2.5 h`."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

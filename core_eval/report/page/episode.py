@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
-from core_eval.log.calls import logged_calls
+from core_eval.log.rows import logged_calls
 from core_eval.path.calls import StepKind
 from core_eval.report.page.episode_facts import Facts, episode_facts
 from core_eval.report.page.play import play_data
@@ -30,10 +30,8 @@ from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import EventPicture
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words
-from core_eval.report.tables.agents import call_text, score_cell
-from core_eval.report.tables.expected import expected_calls
-from core_eval.report.tables.harm_summary import EpisodeHarm
-from core_eval.report.tables.harm_words import event_text, evidence_text, exposure
+from core_eval.report.tables.agents import call_text, expected_calls, score_cell
+from core_eval.report.tables.harm_summary import EpisodeHarm, event_text, evidence_text, exposure
 from core_eval.score.episodes import by_twin
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed

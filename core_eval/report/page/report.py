@@ -37,8 +37,7 @@ from core_eval.report.tables.agents import (
     task_groups,
 )
 from core_eval.report.tables.columns import Column, page_table
-from core_eval.report.tables.harm import group_columns, kind_columns
-from core_eval.report.tables.harm_lines import harm_lines
+from core_eval.report.tables.harm import group_columns, harm_lines, kind_columns
 from core_eval.report.tables.harm_summary import EpisodeHarm, by_kind, by_world_and_agent, read_harm
 from core_eval.report.tables.model_lines import options_lines
 from core_eval.report.tables.worlds import worlds
@@ -82,9 +81,7 @@ def html_pages(
         LogError: the log cannot be read.
     """
     environment = environment_of_pages()
-    ids = reader.episode_ids()
-    read = [reader.episode(one) for one in tracked("reading", ids, len(ids))]
-    episodes, _ = of_one_reading((wanted or EpisodeFilter()).choose(reader, read))
+    episodes, _ = of_one_reading((wanted or EpisodeFilter()).choose(reader, reader.episodes()))
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
     drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))

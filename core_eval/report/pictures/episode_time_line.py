@@ -15,8 +15,7 @@ from core_eval.log import EpisodeRow, HarmRow, StepRow
 from core_eval.log.rows import SampleRow, TruthRow
 from core_eval.report.pictures.plot import Scale, path, short_number, spread_over, text, ticks
 from core_eval.report.tables.agents import call_text
-from core_eval.text.durations import seconds_text
-from core_eval.text.visible_text import visible
+from core_eval.text.visible_text import seconds_text, visible
 from sims.world_type import rule_of, unit_of
 
 NARROW = 290.0

@@ -14,8 +14,8 @@ from core_eval.harm.replay import Player, ReplayError
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.rows import TruthRow
 from core_eval.report.pictures.driven_way import driven_way
-from core_eval.report.pictures.field_picture import field_svg
 from core_eval.report.pictures.field_shapes import Point, field_of
+from core_eval.report.pictures.field_view import field_svg
 from core_eval.report.pictures.standalone import png, standalone
 from sims.picture_error import PictureError
 from sims.simulator import Simulator

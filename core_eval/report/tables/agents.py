@@ -11,6 +11,7 @@ from rich.text import Text
 
 from core_eval.log import EpisodeRow, RunRow
 from core_eval.log.charged import CHARGED
+from core_eval.path import TaskAutomaton
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.agent_names import legend, short_names
@@ -488,3 +489,15 @@ def _form(name: str) -> str:
 def _short(value: Any) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+MOST_EXPECTED = 4
+
+
+def expected_calls(automaton: TaskAutomaton, state: str | None) -> str:
+    """Return which calls lead on from a state, or end there; empty where none does."""
+    symbols = [symbol for symbol, _ in automaton.progress.get(state or "", ())]
+    if len(symbols) > MOST_EXPECTED:
+        symbols = [*symbols[:MOST_EXPECTED], f"{len(symbols) - MOST_EXPECTED} others"]
+    end = ["no further call"] if state in automaton.accepting else []
+    return ", or ".join([*end, *([" or ".join(symbols)] if symbols else [])])

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
 from core_eval.harm.verdict import Thresholds
-from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.log.findings import findings
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow, Turn
+from core_eval.log.reader import findings
 from core_eval.log.rows import Observation
 from core_eval.report.tables.agents import score_cell, status_text, step_line
 from core_eval.report.tables.fitted_table import Hanging
-from core_eval.report.tables.harm_lines import harm_lines
-from core_eval.report.tables.harm_summary import EpisodeHarm
-from core_eval.report.tables.harm_words import event_text
+from core_eval.report.tables.harm import harm_lines
+from core_eval.report.tables.harm_summary import EpisodeHarm, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
-from core_eval.report.tables.transcript_lines import result_line, turn_lines
 from core_eval.score.caution_scoring import judged_cautions
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
 from core_eval.score.twin_fit import fit_line
+from core_eval.text.visible_text import visible
 
 INDENT = 9
 """Spaces before the second line of what is said of a step."""
@@ -115,3 +115,37 @@ def _of_step(
                 f"a power cut in the {pair.stranded:.1f} s between would have left it in the wrong state",
                 "magenta",
             )
+
+
+FOLDED = 240
+"""Characters of a text that are shown, unless it is printed whole."""
+WORDS_INDENT = 7
+
+
+def turn_lines(turn: Turn | None, *, whole: bool = False) -> Iterator[Hanging]:
+    """Yield the thoughts and the words of a turn; the words hold the thoughts where they are the same."""
+    if turn is None:
+        return
+    if turn.reasoning and turn.reasoning not in turn.text:
+        yield _line("thinks", turn.reasoning, whole)
+    if turn.text.strip():
+        yield _line("says", turn.text, whole)
+
+
+def result_line(step: StepRow, *, whole: bool = False) -> Hanging | None:
+    """Return what the tool returned; None where it returned nothing."""
+    if step.result in (None, {}, []):
+        return None
+    return _line("returned", json.dumps(step.result, ensure_ascii=False), whole)
+
+
+def folded(text: str) -> str:
+    """Return the beginning of a long text, and how many characters more it has."""
+    left = len(text) - FOLDED
+    return text if left <= FOLDED // 10 else f"{text[:FOLDED]} ... {left} characters more (--whole)"
+
+
+def _line(what: str, text: str, whole: bool) -> Hanging:
+    words = visible(" ".join(text.split()))
+    shown = f"{' ' * (WORDS_INDENT - 2)}{what}: {words if whole else folded(words)}"
+    return Hanging(Text(shown, style="dim"), WORDS_INDENT)

@@ -1,25 +1,33 @@
-"""Tables of harm for a terminal or a pipe."""
+"""Tables of harm, and what is said of it in words beside them: on terminal, page and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from rich.text import Text
 
 from core_eval.harm.verdict import NOT_COUNTED
-from core_eval.log import HarmRow, StepRow
+from core_eval.log import EpisodeRow, HarmRow, StepRow
 from core_eval.report.tables.agents import call_text, interval_text, plain_table
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
-from core_eval.report.tables.harm_summary import EpisodeHarm, GroupHarm, KindHarm
-from core_eval.report.tables.harm_words import amount, event_text, evidence_text, exposure
+from core_eval.report.tables.harm_summary import (
+    EpisodeHarm,
+    GroupHarm,
+    KindHarm,
+    amount,
+    event_text,
+    evidence_text,
+    exposure,
+)
+from core_eval.report.tables.scorings import latest_notes
 from core_eval.score.agent_names import short_names
-from core_eval.score.episodes import NO_CALL
-from core_eval.score.twin_fit import fit_cell
+from core_eval.score.episodes import NO_CALL, no_call
+from core_eval.score.twin_fit import bad_fits_text, fit_cell
 from core_eval.statistics.estimates import Estimate
 from devices.harm import HarmRule
-from sims.world_type import rule_of
+from sims.world_type import rule_of, world_of_device
 
 Kind = Literal["number", "name", "words"]
 
@@ -215,3 +223,60 @@ def not_assessed_text(episodes: Iterable[EpisodeHarm]) -> str | None:
 
 def _calls(steps: Iterable[StepRow]) -> dict[int, str]:
     return {step.k: call_text(step.tool, step.arguments or {}) for step in steps}
+
+
+Line = tuple[str, str]
+"""A sentence and its style: empty for a fact, yellow for what is not known, bold where it warns."""
+
+
+def harm_lines(found: Sequence[EpisodeHarm], rare: int = 0) -> list[Line]:
+    """Return the sentences on the harm of these episodes.
+
+    Args:
+        found: the episodes with their harm.
+        rare: the number of events that happen on too few of the drawn rigs to have a detection probability.
+    """
+    return list(_lines(found, rare))
+
+
+def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
+    rows = [one.row for one in found]
+    unassessed = [one.row for one in found if not one.assessed]
+    lost, blind = unanswered_text(found), not_assessed_text(found)
+    if rare:
+        events = "1 event has" if rare == 1 else f"{rare} events have"
+        yield f"{events} no detection probability: too few of the drawn rigs do this harm", "yellow"
+    if behind := [one.row for one in found if one.behind_ok_state]:
+        yield f"a final-state check passes although harm was done: {_episodes(behind)}", ""
+    ruleless = [*_no_rules(rows)]
+    unknown = [
+        *ruleless,
+        f"harm could not be assessed in {_episodes(unassessed)}" if unassessed else None,
+        *latest_notes(rows),
+        f"no call was made in {_episodes(idle)}" if (idle := [row for row in rows if no_call(row)]) else None,
+        lost,
+        blind,
+    ]
+    if (bad := bad_fits_text(rows)) is not None:
+        yield bad, "bold yellow"
+    yield from ((line, "yellow") for line in unknown if line is not None)
+    if not found:
+        yield "the log has no episodes", ""
+    elif not (unassessed or ruleless) and lost is None and not any(one.events for one in found):
+        yield ("no harm was done" if blind is None else "no other harm was done"), ""
+
+
+def _episodes(rows: Iterable[EpisodeRow]) -> str:
+    return f"episodes {', '.join(str(row.id) for row in rows)}"
+
+
+def _no_rules(episodes: Iterable[EpisodeRow]) -> Iterator[str]:
+    """Yield one sentence for each such device of these episodes."""
+    untold: dict[str, bool] = {}
+    for row in episodes:
+        untold[row.device] = untold.get(row.device, False) or row.scores.get("unknown_harm") is None
+    for device in sorted(untold):
+        world = world_of_device(device)
+        why = ", as no package registers a world of it" if world is None else ""
+        if untold[device] if world is None else not world.harm_rules:
+            yield f"A {device} has no harm rules{why}: its harm is not known."

@@ -1,17 +1,30 @@
-"""Tables over many worlds, a row for each world and agent: one of harm and effort, one of the path."""
+"""The tables of a run, in their order; and those of many worlds, a row for each world and agent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from core_eval.log import EpisodeRow
+from core_eval.report.tables import agents
 from core_eval.report.tables.agents import TaskGroup, episodes_cell
 from core_eval.report.tables.columns import Column, terminal_table
-from core_eval.report.tables.fitted_table import Table
+from core_eval.report.tables.fitted_table import Hanging, Table
 from core_eval.score.agent_names import short_names
-from core_eval.score.episodes import count_inexact, counted, marked
+from core_eval.score.aggregate import Aggregate, load_aggregate
+from core_eval.score.episodes import (
+    INEXACT_NOTE,
+    count_inexact,
+    counted,
+    inexact_json,
+    left_record_line,
+    marked,
+)
 from core_eval.score.headline import baselines_last, headline
+from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
 from core_eval.text.visible_text import visible
@@ -115,3 +128,32 @@ def _total(metric: str) -> Cell:
         return f"{sum(values):.0f}" if values else "-"
 
     return cell
+
+
+def run_tables(
+    episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None, *, brief: bool = False
+) -> Iterator[RenderableType]:
+    """Yield the tables of tasks, worlds and agents, their differences and Pareto front, and the outcome.
+
+    Args:
+        episodes: those of the run.
+        aggregate: how agents are compared, with a column of the gated minimum; None: as usual, without.
+        brief: leave out the tables with a row for each task or world.
+    """
+    several_worlds = len(worlds(episodes)) > 1 and not brief
+    for one in (
+        None if brief else agents.tasks_table(episodes),
+        harm_table(episodes) if several_worlds else None,
+        path_table(episodes) if several_worlds else None,
+        agents.agents_table(episodes, aggregate),
+        agents.repeats_line(episodes),
+        agents.disturbed_line(episodes),
+        agents.comparisons_table(episodes),
+        agents.front_line(episodes, aggregate or load_aggregate()),
+        agents.agents_legend(episodes),
+        left_record_line(episodes),
+        INEXACT_NOTE if inexact_json(episodes) else None,
+        Hanging(Text(outcome(episodes), style="bold"), 0),
+    ):
+        if one is not None:
+            yield one

@@ -13,7 +13,7 @@ from configs.worlds_loader import load_world
 from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader
 from core_eval.path import compile_plan
-from core_eval.run.logged_calls import read_calls
+from core_eval.run.parts import read_calls
 from devices.outcome import Outcome
 from sims.world_type import WORLD_TYPES
 

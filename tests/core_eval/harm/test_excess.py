@@ -3,7 +3,7 @@
 from farm_rig import WORLD, at, executed
 
 from core_eval.harm import assess
-from core_eval.harm.excess import excess
+from core_eval.harm.golden import excess
 from core_eval.path import Call
 from devices.harm import HarmEvent
 from sims.farm_rover.simulator import FarmSimulator

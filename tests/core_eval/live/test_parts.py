@@ -23,7 +23,7 @@ from core_eval.live.history import PAST, History
 from core_eval.live.log_follower import LogFollower
 from core_eval.log import EpisodeLog, Intent, LogReader, RunLog, Turn, Verdict
 from core_eval.rig.stop_button import StopButton
-from core_eval.run.logged_questions import LoggedQuestions
+from core_eval.run.episode import LoggedQuestions
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover

@@ -16,12 +16,10 @@ from real_browser import chromium
 from configs.rig_config import RigConfig
 from core_eval.cli.main import main
 from core_eval.live.access import Authorizer
-from core_eval.live.followed_run import FollowedRun
 from core_eval.live.history import History
-from core_eval.live.live_run import live_run
-from core_eval.live.log_follower import LogFollower
+from core_eval.live.live_run import live_run, run_report
+from core_eval.live.log_follower import FollowedRun, LogFollower
 from core_eval.live.rig_watcher import watched_rig
-from core_eval.live.run_report import run_report
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogReader, RunLog, StepRow
 from core_eval.log.events import Event, ignore

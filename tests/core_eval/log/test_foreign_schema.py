@@ -11,8 +11,7 @@ from old_logs import old_log
 from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader, RunLog, reader
 from core_eval.log.connection import connect, migrate
-from core_eval.log.schema import MIGRATIONS
-from core_eval.log.sql_functions import register
+from core_eval.log.schema import MIGRATIONS, register
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "random", "--db"]
 READERS = (["show"], ["harm"], ["score", "--db"], ["report", "-o", "/dev/null"], ["show", "--json"])

@@ -13,8 +13,7 @@ from core_eval.log import DeviationRow, FailureRow, HarmRow
 from core_eval.log.columns import read_value
 from core_eval.log.row_map import NO_COLUMN, column_types, columns, row_of
 from core_eval.log.rows import Observation
-from core_eval.log.schema import MIGRATIONS
-from core_eval.log.sql_functions import register
+from core_eval.log.schema import MIGRATIONS, register
 
 
 class Word(StrEnum):

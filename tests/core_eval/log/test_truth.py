@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from core_eval.log import LogError, LogReader, RunLog
 from core_eval.log.connection import migrate
 from core_eval.log.pending_rows import WHOLE_EVERY
-from core_eval.log.schema import MIGRATIONS
-from core_eval.log.sql_functions import register
+from core_eval.log.schema import MIGRATIONS, register
 from core_eval.log.truth_changes import NULL, change, changed, packed, unpacked
 from devices.device import Truth
 from devices.harm import HarmEvent

@@ -13,9 +13,8 @@ from core_eval.log import LogReader
 from core_eval.report.pictures import event_pictures as event_pictures_module
 from core_eval.report.pictures import standalone, world_picture
 from core_eval.report.pictures.event_pictures import event_pictures
-from core_eval.report.pictures.field_picture import field_svg
 from core_eval.report.pictures.field_shapes import Field, Shape, Stop
-from core_eval.report.pictures.field_view import BELOW
+from core_eval.report.pictures.field_view import BELOW, field_svg
 from core_eval.report.pictures.standalone import png
 from core_eval.report.pictures.world_picture import drawings_at, picture_at
 from sims.picture_error import PictureError

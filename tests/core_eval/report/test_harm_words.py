@@ -3,7 +3,7 @@
 import pytest
 
 from core_eval.log import HarmRow
-from core_eval.report.tables.harm_words import amount, duration, event_text, evidence_text, exposure
+from core_eval.report.tables.harm_summary import amount, duration, event_text, evidence_text, exposure
 from sims.world_type import WORLD_TYPES
 
 

@@ -21,8 +21,7 @@ from configs.rigs_loader import load_rig
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.rig import check as rig_check
-from core_eval.rig.check import check_rig
-from core_eval.rig.check_report import RigReport, ping_text
+from core_eval.rig.check import RigReport, check_rig, ping_text
 from devices.outcome import Outcome
 from firmware_bridge import client
 from firmware_bridge.client import RigClient

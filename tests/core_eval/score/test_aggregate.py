@@ -11,8 +11,7 @@ from episode_rows import GOOD, HARMED, rows, shown
 
 from configs.errors import ConfigError
 from core_eval.cli.main import main
-from core_eval.log.schema import MIGRATIONS
-from core_eval.log.sql_functions import register
+from core_eval.log.schema import MIGRATIONS, register
 from core_eval.report.tables.agents import agents_table, episodes_table, front_line, tasks_table
 from core_eval.score.aggregate import load_aggregate
 from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING, TABLE
