@@ -9,7 +9,8 @@ from core_eval.cli.output import UsageError, write_file
 from core_eval.log import LogReader
 from core_eval.log.rows import logged_calls
 from core_eval.path import Call, TaskAutomaton
-from core_eval.report.pictures.automaton_drawing import to_dot, to_svg
+from core_eval.report.pictures.automaton_dot import to_dot
+from core_eval.report.pictures.automaton_drawing import to_svg
 from core_eval.text.foreign_text import ForeignTextError, open_lines
 from core_eval.traces.trace_file import BadTrace, read_traces
 

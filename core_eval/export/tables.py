@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
-from typing import Any, Literal, get_origin
+from typing import Any, Literal
 
-from core_eval.log import EpisodeRow, HarmRow, LogReader
-from core_eval.log.row_map import column_types, named
+from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow, Turn
+from core_eval.log.row_map import column_types, is_word, named
 from core_eval.score.metrics import METRICS, json_value
 from core_eval.score.repeated import passed
 from core_eval.text.json_text import to_json
@@ -33,37 +32,20 @@ class Table:
     rows: Callable[[LogReader, EpisodeRow], Iterator[list[Any]]]
 
 
+_KINDS: Mapping[Any, Kind] = {bool: "flag", int: "integer", float: "real", str: "text"}
+
+
+def _kinds(row: Any) -> dict[str, Kind]:
+    """Return the kind of each column of a row's class."""
+    return {name: "text" if is_word(of) else _KINDS.get(of, "json") for name, of in column_types(row).items()}
+
+
 OF_EPISODE: Mapping[str, Kind] = {"run_id": "integer", "episode_id": "integer"}
 EPISODE: Mapping[str, Kind] = {
     **OF_EPISODE,
-    "number": "integer",
+    **{name: kind for name, kind in _kinds(EpisodeRow).items() if name not in ("id", "run_id")},
     "suites": "json",
-    "task": "text",
-    "world": "text",
-    "rig": "text",
-    "device": "text",
-    "agent": "text",
-    "scaffold": "text",
-    "seed": "integer",
-    "status": "text",
-    "started": "real",
-    "ended": "real",
-    "seconds": "real",
-    "stop_reason": "text",
-    "said": "text",
-    "stop": "text",
-    "error": "text",
-    "guard": "text",
-    "simulated": "flag",
-    "calls_made": "integer",
-    "fingerprint": "text",
-    "left_record": "integer",
     "prompt": "text",
-    "init": "json",
-    "limits": "json",
-    "scoring": "json",
-    "agent_info": "json",
-    "twin": "json",
     "scores": "json",
     "failures": "json",
     "pairs": "json",
@@ -80,38 +62,7 @@ EPISODES: Mapping[str, Kind] = {
     **SCORES,
     "other_scores": "json",
 }
-STEP: Mapping[str, Kind] = {
-    **OF_EPISODE,
-    "id": "integer",
-    "k": "integer",
-    "tool": "text",
-    "arguments": "json",
-    "status": "text",
-    "kind": "text",
-    "class": "text",
-    "symbol": "text",
-    "state_before": "text",
-    "state_after": "text",
-    "t_intent": "real",
-    "t_result": "real",
-    "result": "json",
-    "error_code": "text",
-    "error_message": "text",
-    "call_id": "text",
-    "t_device": "real",
-    "duration": "real",
-    "guard_action": "text",
-    "guard_reason": "text",
-    "text": "text",
-    "input_tokens": "integer",
-    "cached_tokens": "integer",
-    "output_tokens": "integer",
-    "seconds": "real",
-    "reasoning": "text",
-    "prompt_seconds": "real",
-    "writing_seconds": "real",
-    "first_token_seconds": "real",
-}
+STEP: Mapping[str, Kind] = {**OF_EPISODE, **_kinds(StepRow), **_kinds(Turn)}
 SAMPLE: Mapping[str, Kind] = {
     **OF_EPISODE,
     "sensor": "text",
@@ -119,21 +70,7 @@ SAMPLE: Mapping[str, Kind] = {
     "number": "real",
     "text": "text",
 }
-_KINDS: Mapping[Any, Kind] = {bool: "flag", int: "integer", float: "real", str: "text"}
-
-
-def _kind(of: Any) -> Kind:
-    if get_origin(of) is Literal or (isinstance(of, type) and issubclass(of, StrEnum)):
-        return "text"
-    return _KINDS.get(of, "json")
-
-
-HARM: Mapping[str, Kind] = {
-    **OF_EPISODE,
-    "step_id": "integer",
-    "k": "integer",
-    **{name: _kind(of) for name, of in column_types(HarmRow).items()},
-}
+HARM: Mapping[str, Kind] = {**OF_EPISODE, "step_id": "integer", "k": "integer", **_kinds(HarmRow)}
 
 
 def sample_value(value: int | float | str) -> tuple[int | float | None, str | None]:

@@ -11,7 +11,7 @@ from typing import Any
 from core_eval.log import EpisodeRow, QuestionRow, StepRow
 from core_eval.log.rows import SampleRow, logged_calls
 from core_eval.path import OnlineScorer, TaskAutomaton
-from core_eval.report.pictures.automaton_narrow import narrow_drawing
+from core_eval.report.pictures.automaton_drawing import narrow_drawing
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
 from core_eval.report.pictures.field_shapes import Field, field_of, laid_out, reported_way
 from core_eval.report.pictures.field_view import field_view

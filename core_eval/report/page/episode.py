@@ -23,7 +23,7 @@ from core_eval.report.page.transcript import (
     thoughts,
     tool_set,
 )
-from core_eval.report.pictures.automaton_narrow import NarrowDrawing, narrow_drawing
+from core_eval.report.pictures.automaton_drawing import NarrowDrawing, narrow_drawing
 from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line
 from core_eval.report.pictures.event_drawing import event_svg

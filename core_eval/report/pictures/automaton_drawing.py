@@ -1,267 +1,309 @@
-"""Draws a task's automaton as Graphviz DOT or SVG, optionally with the path of a trace.
+"""Draws a task's automaton from top to bottom, as narrow as a phone's screen, with the path of a trace.
 
-Progress edges are lines, self-loops are listed under their state (those that every state has, once below the
-picture), and the path of the trace has its own colour, with the number of each call. Harmful attempts are
-attached to the state in which they were made.
+Where a layer has one state, its calls are written out beside it. Where paths branch, edges bear letters and
+states bear numbers; what they mean is the picture's key.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from textwrap import wrap
 from xml.sax.saxutils import escape
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
-from core_eval.report.pictures.automaton_layout import Edge, Layout, arrange
-from core_eval.report.pictures.automaton_trace import TracePath
+from core_eval.report.pictures.automaton_layout import Edge, arrange
+from core_eval.report.pictures.automaton_trace import TracePath, edges_of
+from core_eval.report.pictures.plot import text
+from core_eval.report.pictures.standalone import standalone
 from core_eval.text.visible_text import visible
 
-PATH_INK = "#1769aa"
-HARM = "#c62828"
-INK = "#37474f"
-FAINT = "#78909c"
-PAPER = "#ffffff"
-_RADIUS = 20.0
-_LETTER = 6.3
-_LONGEST_LABEL = 44
-_LONGEST_NOTE = 34
-_MARGIN = 60.0
-_LINE = 13.0
-_LABEL_X, _LABEL_Y = 0.384, 0.282
-"""The label's position on a bent edge, as shares of its width and height."""
-_MARKER = (
-    '<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
-    'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker>'
+WIDTH = 330.0
+RADIUS = 14.0
+COLUMN = 46.0
+LINE, LETTER = 13.0, 6.1
+TOP = 26.0
+LONGEST_SYMBOL, LONGEST_NOTE_LINES = 90, 3
+_ARROWS = "".join(
+    f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
+    f'markerUnits="userSpaceOnUse" orient="auto"><path class="{name}-head" d="M0 0L8 4L0 8z"/></marker>'
+    for name in ("edge", "taken", "wrong")
 )
 
 
-def _edges(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
-    """Return the progress edges; symbols between the same two states are grouped."""
-    edges: dict[Edge, list[str]] = {}
-    for source, out in automaton.progress.items():
-        for symbol, target in out:
-            edges.setdefault((source, target), []).append(symbol)
-    return edges
+@dataclass(frozen=True, slots=True)
+class KeyLine:
+    """A line of the key: a mark in the picture, its meaning, and its kind (`taken`, `harmful`, `other`)."""
+
+    mark: str
+    words: str
+    kind: str
 
 
-def _numbers(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
+@dataclass(frozen=True, slots=True)
+class NarrowDrawing:
+    """An automaton's picture, its width in pixels, its key, and the self-loops of every state."""
+
+    svg: str
+    width: float
+    key: tuple[KeyLine, ...]
+    everywhere: tuple[str, ...]
 
 
-def to_dot(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
-    """Return the automaton as Graphviz DOT, with the path of a trace if one is given."""
-    path = TracePath.of(automaton, calls)
-    lines = [
-        "digraph task {",
-        "  rankdir=LR;",
-        f'  node [shape=circle, fontname="sans-serif", color="{INK}"];',
-        f'  edge [fontname="sans-serif", fontsize=10, color="{INK}"];',
-        "  start_ [shape=point];",
-        f"  start_ -> {_quoted(automaton.start)};",
-    ]
-    for state in automaton.states:
-        shape = "doublecircle" if state in automaton.accepting else "circle"
-        colour = f', color="{PATH_INK}", penwidth=2' if state in path.visited else ""
-        lines.append(f"  {_quoted(state)} [shape={shape}{colour}];")
-    for edge, symbols in _edges(automaton).items():
-        taken = path.progress.get(edge)
-        label = "\n".join(symbols) + (f"\ncall {_numbers(taken)}" if taken else "")
-        style = f', color="{PATH_INK}", fontcolor="{PATH_INK}", penwidth=2' if taken else ""
-        lines.append(f"  {_quoted(edge[0])} -> {_quoted(edge[1])} [label={_quoted(label)}{style}];")
-    for state, loops in automaton.loops.items():
-        if loops:
-            made = [number for number, _ in path.loops.get(state, [])]
-            label = "\n".join(loops) + (f"\ncall {_numbers(made)}" if made else "")
-            colour = f', color="{PATH_INK}", fontcolor="{PATH_INK}"' if made else f', color="{FAINT}"'
-            both = f"{_quoted(state)} -> {_quoted(state)}"
-            lines.append(f"  {both} [label={_quoted(label)}, style=dotted{colour}];")
-    for state, attempts in path.harmful.items():
-        for number, name in attempts:
-            lines.append(f'  "harm {number}" [shape=plaintext, label="x", fontcolor="{HARM}"];')
-            label = _quoted(f"{number}: {name}")
-            style = f'color="{HARM}", fontcolor="{HARM}", style=dashed'
-            lines.append(f'  {_quoted(state)} -> "harm {number}" [label={label}, {style}];')
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quoted(text: str) -> str:
-    text = visible(text, "\n")
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+def narrow_drawing(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> NarrowDrawing:
+    """Return the picture; it takes its colours from the page."""
+    picture = _Picture(automaton, TracePath.of(automaton, calls))
+    return NarrowDrawing(picture.svg()[0], picture.width, tuple(picture.key_lines()), picture.everywhere)
 
 
 def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
-    """Return the automaton as an SVG picture, with the path of a trace if one is given."""
-    path = TracePath.of(automaton, calls)
-    edges = _edges(automaton)
-    everywhere = _everywhere(automaton)
-    labels = {edge: _edge_lines(symbols, path.progress.get(edge)) for edge, symbols in edges.items()}
-    notes = {state: _notes(automaton, path, state, everywhere) for state in automaton.states}
-    nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
-    widths = {state: _wide(line for line, _ in notes[state]) for state in nodes}
-    layout = arrange(
-        nodes,
-        list(edges),
-        gaps=_gaps(labels, widths),
-        heights={state: 2 * _RADIUS + 36 + _LINE * max(len(notes[state]), 2) for state in nodes},
-        margin=_MARGIN,
-        widths=widths,
-    )
-    layout = _cropped(layout, labels, notes)
-    legend = _legend(everywhere, layout.width)
-    size = f"{layout.width:.0f}", f"{layout.height + (_LINE + 2) * len(legend):.0f}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" '
-        f'width="{size[0]}" height="{size[1]}" font-family="sans-serif" font-size="11">',
-        "<defs>",
-        *(_MARKER.format(name=name, colour=colour) for name, colour in (("ink", INK), ("trace", PATH_INK))),
-        "</defs>",
-        f'<rect width="{size[0]}" height="{size[1]}" fill="{PAPER}"/>',
-    ]
-    drawn = [
-        _svg_edge(edge, labels[edge], layout, taken=edge in path.progress)
-        for edge in sorted(edges, key=path.progress.__contains__)
-    ]
-    # Labels are drawn last, so that no line crosses one.
-    parts += [line for line, _ in drawn]
-    parts += [text for _, texts in drawn for text in texts]
-    for state in nodes:
-        visited = path.begun and state in path.visited
-        parts += _svg_state(automaton, state, notes[state], layout, visited=visited)
-    for row, line in enumerate(legend):
-        parts.append(_text(12, layout.height + (_LINE + 2) * row, line, FAINT, anchor="start"))
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    """Return the picture as an SVG file, with its key below it."""
+    picture = _Picture(automaton, TracePath.of(automaton, calls))
+    key = [f"{one.mark}  {one.words}" for one in picture.key_lines()]
+    if picture.everywhere:
+        key.append(f"in every state: {' '.join(f'↻ {symbol}' for symbol in picture.everywhere)}")
+    room = int((picture.width - 24) / LETTER)
+    svg, high = picture.svg([line for one in key for line in wrap(visible(one), room)])
+    return standalone(svg, (picture.width, high))
 
 
-def _everywhere(automaton: TaskAutomaton) -> tuple[str, ...]:
-    """Return the symbols that are a self-loop in every state."""
-    loops = [automaton.loops[state] for state in automaton.states]
-    return tuple(symbol for symbol in loops[0] if all(symbol in others for others in loops))
+class _Picture:
+    def __init__(self, automaton: TaskAutomaton, path: TracePath) -> None:
+        self.automaton, self.path = automaton, path
+        self.edges = edges_of(automaton)
+        loops = [set(automaton.loops[state]) for state in automaton.states]
+        self.everywhere = tuple(
+            symbol for symbol in automaton.loops[automaton.start] if all(symbol in own for own in loops)
+        )
+        symbols = dict.fromkeys(symbol for own in self.edges.values() for symbol in own)
+        self.letters = {symbol: _letter(place) for place, symbol in enumerate(symbols)}
+        nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
+        plain = arrange(nodes, list(self.edges), COLUMN)
+        self.backward = plain.backward
+        layers = Counter(x for x, _ in plain.places.values())
+        self.alone = {state for state in nodes if layers[plain.places[state][0]] == 1}
+        across = [y for _, y in plain.places.values()]
+        across += [y for route in plain.routes.values() for _, y in route]
+        # The room for words is to the right.
+        shift = (24.0 if len(set(across)) > 1 else 30.0) - min(across)
+        self.width = max(WIDTH, max(across) + shift + 24.0)
+        self.x = {state: y + shift for state, (_, y) in plain.places.items()}
+        self.words = {state: self._words(state) for state in nodes}
+        self.labels = {edge: self._label(edge) for edge in self.edges}
+        self.y, bends = self._rows(plain.places, plain.routes)
+        self.routes = {
+            edge: [(y + shift, bends[x]) for x, y in route] for edge, route in plain.routes.items()
+        }
 
-
-def _gaps(labels: Mapping[Edge, list[str]], widths: Mapping[str, float]) -> dict[Edge, float]:
-    """Return the space between layers that each edge's label needs.
-
-    Where edges diverge or meet they are bent, and their labels must clear the notes of adjacent states.
-    """
-    sources, targets = Counter(edge[0] for edge in labels), Counter(edge[1] for edge in labels)
-    gaps = {}
-    for edge, lines in labels.items():
-        label = _wide(lines)
-        gaps[edge] = label + 2 * _RADIUS + 24
-        if sources[edge[0]] > 1 or targets[edge[1]] > 1:
-            beside = max(widths[edge[0]], 2 * _RADIUS)
-            gaps[edge] = max(gaps[edge], (label + beside) / 2 / _LABEL_X)
-    return gaps
-
-
-def _cropped(
-    layout: Layout, labels: Mapping[Edge, list[str]], notes: Mapping[str, list[tuple[str, str]]]
-) -> Layout:
-    """Crop the empty margin above and below."""
-    passed = [y for route in layout.routes.values() for _, y in route]
-    most_lines = max((len(lines) for lines in labels.values()), default=0)
-    top = min([y for _, y in layout.places.values()] + passed) - max(_RADIUS + 8, 14 + 12 * most_lines)
-    ends = [layout.places[state][1] + _RADIUS + _LINE * len(lines) for state, lines in notes.items()]
-    bottom = layout.height if layout.backward else max(ends + passed) + 24
-    return Layout(
-        places={state: (x, y - top) for state, (x, y) in layout.places.items()},
-        routes={edge: tuple((x, y - top) for x, y in route) for edge, route in layout.routes.items()},
-        backward=layout.backward,
-        width=layout.width,
-        height=bottom - top,
-    )
-
-
-def _legend(everywhere: Iterable[str], width: float) -> list[str]:
-    """Return the lines that name the self-loops of every state."""
-    lines: list[str] = []
-    line = "in every state:"
-    for symbol in everywhere:
-        item = f" \u21bb {_cut(symbol)}"
-        if _wide([line + item]) > width - 24:
+    def svg(self, below: Sequence[str] = ()) -> tuple[str, float]:
+        """Return the picture with lines of text below it, and its height."""
+        bottom = max(
+            self.y[state] + max(RADIUS, LINE * len(self.words[state]) - RADIUS) for state in self.words
+        )
+        lines, labels = [], []
+        for edge in sorted(self.edges, key=self.path.progress.__contains__):
+            line, label = self._edge(edge)
             lines.append(line)
-            line = ""
-        line += item
-    return [*lines, line] if everywhere else []
+            labels += label
+        states = [part for state in self.words for part in self._state(state)]
+        # Labels are drawn last, so that no line crosses one.
+        written = [text(12, bottom + 14 + LINE * k, line, "", "start") for k, line in enumerate(below, 1)]
+        high = bottom + 14 + (LINE * len(below) + 8 if below else 0)
+        size = f'viewBox="0 0 {self.width:.0f} {high:.0f}"'
+        head = f'<svg class="way-down" {size} role="img" aria-label="automaton with the path of the episode">'
+        return "".join([head, f"<defs>{_ARROWS}</defs>", *lines, *states, *labels, *written, "</svg>"]), high
+
+    def _rows(
+        self,
+        places: Mapping[str, tuple[int, float]],
+        routes: Mapping[Edge, tuple[tuple[int, float], ...]],
+    ) -> tuple[dict[str, float], dict[int, float]]:
+        """Return the height of each state, and of each layer by its place in the plain layout."""
+        layers = sorted({x for x, _ in places.values()} | {x for route in routes.values() for x, _ in route})
+        rows, y = {}, TOP
+        for layer in layers:
+            rows[layer] = y
+            below = 2 * RADIUS + (26.0 if len(self.alone) == len(self.words) else 34.0)
+            for state, (x, _) in places.items():
+                if x == layer:
+                    own = RADIUS + LINE * len(self.words[state]) if state in self.alone else 2 * RADIUS + LINE
+                    label = max(
+                        (LINE * len(self.labels[edge]) for edge in self.edges if edge[0] == state),
+                        default=0.0,
+                    )
+                    below = max(below, own + label + RADIUS + 14.0)
+            y += below
+        return {state: rows[x] for state, (x, _) in places.items()}, rows
+
+    def _words(self, state: str) -> list[tuple[str, str]]:
+        """Return the lines beside a state that is alone in its layer: its self-loops and harmful attempts."""
+        if state not in self.alone:
+            return []
+        made = _by_name(self.path.loops.get(state, []))
+        notes = [
+            (numbers[0], f"↻ {_numbers(numbers)}: {symbol}", "taken") for symbol, numbers in made.items()
+        ]
+        notes += [
+            (numbers[0], f"✗ {_numbers(numbers)}: {name}", "harmful")
+            for name, numbers in _by_name(self.path.harmful.get(state, [])).items()
+        ]
+        lines: list[tuple[str, str]] = []
+        for symbol in self.automaton.loops[state]:
+            if symbol not in made and symbol not in self.everywhere:
+                lines += self._fold(state, f"↻ {symbol}", "other")
+        for _, words, kind in sorted(notes):
+            lines += self._fold(state, words, kind)
+        return lines
+
+    def _label(self, edge: Edge) -> list[str]:
+        """Return the lines beside an edge: calls in words where there is room, else their letters."""
+        symbols, taken = self.edges[edge], self.path.progress.get(edge)
+        if not self._in_words(edge):
+            return [
+                ",".join(self.letters[symbol] for symbol in symbols)
+                + (f" {_numbers(taken)}" if taken else "")
+            ]
+        said = " or ".join(symbols)
+        return [line for line, _ in self._fold(edge[0], f"{_numbers(taken)}: {said}" if taken else said, "")]
+
+    def _in_words(self, edge: Edge) -> bool:
+        return edge not in self.backward and self.alone.issuperset(edge) and not self._passes(edge)
+
+    def _passes(self, edge: Edge) -> bool:
+        """Return whether an edge spans layers, or another one leaves the same state."""
+        return sum(other[0] == edge[0] for other in self.edges) > 1
+
+    def _fans(self, edge: Edge) -> int:
+        """Return by how many more edges leave the first state than enter the second."""
+        return sum(one[0] == edge[0] for one in self.edges) - sum(one[1] == edge[1] for one in self.edges)
+
+    def _fold(self, state: str, words: str, kind: str) -> list[tuple[str, str]]:
+        room = max(18, int((self.width - self.x[state] - RADIUS - 12) / LETTER))
+        lines = wrap(_cut(visible(words)), room, break_long_words=True)[:LONGEST_NOTE_LINES]
+        return [(line if not place else f"  {line}", kind) for place, line in enumerate(lines)]
+
+    def _edge(self, edge: Edge) -> tuple[str, list[str]]:
+        x0, y0, x1, y1 = self.x[edge[0]], self.y[edge[0]], self.x[edge[1]], self.y[edge[1]]
+        taken = edge in self.path.progress
+        kind = "taken" if taken else "edge"
+        if edge in self.backward:
+            side = 6.0
+            path = f"M{x0 - RADIUS:.1f} {y0:.1f}C{side} {y0:.1f} {side} {y1:.1f} {x1 - RADIUS:.1f} {y1:.1f}"
+            at = (side + 10.0, (y0 + y1) / 2)
+        else:
+            # Ways part below the words beside a state, so that no line crosses them.
+            low = y0 + max(RADIUS, LINE * len(self.words[edge[0]]) - 6)
+            stops = [(x0, low), *self.routes[edge], (x1, y1 - RADIUS)]
+            path = f"M{x0:.1f} {y0 + RADIUS:.1f}V{low:.1f}"
+            for (ax, ay), (bx, by) in pairwise(stops):
+                half = (by - ay) / 2
+                path += f"C{ax:.1f} {ay + half:.1f} {bx:.1f} {by - half:.1f} {bx:.1f} {by:.1f}"
+            (ax, ay), (bx, by) = stops[0], stops[1]
+            # On the curve, not in its middle, where edges cross: after it, where edges part from one state.
+            near = 0.36 if self._fans(edge) <= 0 else 0.64
+            share = near**2 * (3 - 2 * near)
+            at = (ax + share * (bx - ax), ay + near * (by - ay)) if abs(ax - bx) > 1 else (ax, (ay + by) / 2)
+            if abs(ax - bx) <= 1 and self._fans(edge) > 0:
+                at = (ax, ay + near * (by - ay))
+        line = f'<path class="{kind}" d="{path}" marker-end="url(#{kind})"/>'
+        if self._in_words(edge):
+            top = (
+                (y0 + RADIUS if not self.words[edge[0]] else y0 + LINE * len(self.words[edge[0]])) + LINE + 3
+            )
+            return line, [
+                text(x0 + 10, top + LINE * row, words, f"{kind}-text", "start")
+                for row, words in enumerate(self.labels[edge])
+            ]
+        words = self.labels[edge][0]
+        half = LETTER * len(words) / 2
+        behind = f'x="{at[0] - half:.1f}" y="{at[1] - 7:.1f}" width="{2 * half:.1f}" height="14"'
+        return line, [
+            f'<rect class="behind" {behind}/>',
+            text(at[0], at[1] + 4, words, f"{kind}-text halo", "middle"),
+        ]
+
+    def _state(self, state: str) -> list[str]:
+        x, y = self.x[state], self.y[state]
+        visited = self.path.begun and state in self.path.visited
+        kind = "state" + (" visited" if visited else "")
+        if self.path.begun and state == self.path.end:
+            kind += " end" if state in self.automaton.accepting else " end short"
+        parts = [f"<g><title>{escape(visible(state))}</title>"]
+        if state == self.automaton.start:
+            parts.append(
+                f'<path class="edge" d="M{x:.1f} {y - RADIUS - 11:.1f}v10" marker-end="url(#edge)"/>'
+            )
+        parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>')
+        if state in self.automaton.accepting:
+            parts.append(f'<circle class="{kind} inner" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS - 2.5}"/>')
+        short = visible(state) if len(state) <= 4 else visible(state)[:3] + "…"
+        parts.append(text(x, y + 4, short, "state-text", "middle"))
+        attempts = [number for number, _ in self.path.harmful.get(state, [])]
+        loops = [number for number, _ in self.path.loops.get(state, [])]
+        if state in self.alone:
+            first = y + 4 if len(self.words[state]) == 1 or state == self.path.end else y - 2
+            for row, (words, of) in enumerate(self.words[state]):
+                parts.append(text(x + RADIUS + 7, first + LINE * row, words, f"{of}-text", "start"))
+        elif attempts:
+            # The key has the words.
+            parts.append(self._below(x, y, f"✗ {_few(attempts)}", "harmful-text halo"))
+        elif loops:
+            parts.append(self._below(x, y, f"↻ {_few(loops)}", "taken-text halo"))
+        return [*parts, "</g>"]
+
+    def _below(self, x: float, y: float, words: str, kind: str) -> str:
+        """Return a text below a state, within the picture."""
+        half = LETTER * len(words) / 2 + 2
+        inside = min(max(x, half), self.width - half)
+        return text(inside, y + RADIUS + 12, words, kind, "middle")
+
+    def key_lines(self) -> Iterable[KeyLine]:
+        in_words = {symbol for edge, own in self.edges.items() if self._in_words(edge) for symbol in own}
+        lettered = {symbol for edge, own in self.edges.items() if not self._in_words(edge) for symbol in own}
+        taken: dict[str, list[int]] = {}
+        for edge, numbers in self.path.progress.items():
+            for symbol in self.edges[edge]:
+                taken.setdefault(symbol, []).extend(numbers)
+        for symbol, letter in self.letters.items():
+            if symbol in lettered:
+                yield KeyLine(
+                    letter, symbol, "taken" if symbol in taken and symbol not in in_words else "other"
+                )
+        for state in self.words:
+            if state not in self.alone:
+                for name, numbers in _by_name(self.path.harmful.get(state, [])).items():
+                    yield KeyLine(f"✗ {_numbers(numbers)}", f"{name}, in state {state}", "harmful")
+                for name, numbers in _by_name(self.path.loops.get(state, [])).items():
+                    yield KeyLine(f"↻ {_numbers(numbers)}", f"{name}, in state {state}", "taken")
 
 
-def _wide(lines: Iterable[str]) -> float:
-    return _LETTER * max(map(len, lines), default=0)
+def _by_name(calls: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return the numbers of equal calls by what is written of them, in the order of the first of each."""
+    found: dict[str, list[int]] = {}
+    for number, name in calls:
+        found.setdefault(name, []).append(number)
+    return found
 
 
-def _cut(text: str, longest: int = _LONGEST_LABEL) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _letter(place: int) -> str:
+    """Return A to Z, then A1 and so on."""
+    return f"{chr(65 + place % 26)}{place // 26 or ''}"
 
 
-def _edge_lines(symbols: list[str], taken: list[int] | None) -> list[str]:
-    return [*map(_cut, symbols), *([f"call {_numbers(taken)}"] if taken else [])]
+def _numbers(numbers: Sequence[int] | None) -> str:
+    shown = ", ".join(map(str, islice(numbers or (), 6)))
+    return shown + ("…" if len(numbers or ()) > 6 else "")
 
 
-def _notes(
-    automaton: TaskAutomaton, path: TracePath, state: str, everywhere: Collection[str]
-) -> list[tuple[str, str]]:
-    """Return the lines under a state: its own self-loops, the self-loops taken, and harmful attempts."""
-    made: dict[str, list[int]] = {}
-    for number, symbol in path.loops.get(state, []):
-        made.setdefault(symbol, []).append(number)
-    lines = []
-    for symbol in automaton.loops[state]:
-        calls = f": call {_numbers(made[symbol])}" if symbol in made else ""
-        if calls or symbol not in everywhere:
-            lines.append((f"\u21bb {_cut(symbol)}{calls}", PATH_INK if symbol in made else FAINT))
-    attempts = path.harmful.get(state, [])
-    return lines + [(f"\u2717 {number}: {_cut(name, _LONGEST_NOTE)}", HARM) for number, name in attempts]
+def _few(numbers: Sequence[int]) -> str:
+    """Return numbers as text that is no wider than a column; the key has all of them."""
+    rising = list(range(numbers[0], numbers[-1] + 1)) == list(numbers)
+    words = f"{numbers[0]}-{numbers[-1]}" if rising and len(numbers) > 2 else _numbers(numbers)
+    return words if LETTER * (len(words) + 2) <= COLUMN else f"{numbers[0]}…"
 
 
-def _svg_edge(edge: Edge, lines: list[str], layout: Layout, *, taken: bool) -> tuple[str, list[str]]:
-    """Return the line and its label."""
-    (x0, y0), (x1, y1) = layout.places[edge[0]], layout.places[edge[1]]
-    colour, marker, width = (PATH_INK, "trace", 2.5) if taken else (INK, "ink", 1.2)
-    if edge in layout.backward:
-        low = layout.height - 24
-        start, end = y0 + _RADIUS, y1 + _RADIUS
-        path = f"M{x0:.1f} {start:.1f}C{x0:.1f} {low:.1f} {x1:.1f} {low:.1f} {x1:.1f} {end:.1f}"
-        middle = ((x0 + x1) / 2, (y0 + y1) / 8 + low * 3 / 4)
-    else:
-        stops = [(x0 + _RADIUS, y0), *layout.routes[edge], (x1 - _RADIUS, y1)]
-        path = f"M{stops[0][0]:.1f} {stops[0][1]:.1f}"
-        for (ax, ay), (bx, by) in pairwise(stops):
-            bend = (bx - ax) / 2
-            path += f"C{ax + bend:.1f} {ay:.1f} {bx - bend:.1f} {by:.1f} {bx:.1f} {by:.1f}"
-        (ax, ay), (bx, by) = stops[0], stops[1]
-        # The label is before the middle of a bent curve, so that labels of two crossing edges do not overlap.
-        at = (0.5, 0.5) if abs(ay - by) < 1 else (_LABEL_X, _LABEL_Y)
-        middle = (ax + at[0] * (bx - ax), ay + at[1] * (by - ay))
-    stroke = f'fill="none" stroke="{colour}" stroke-width="{width}" marker-end="url(#{marker})"'
-    top = middle[1] - 5 - 12 * (len(lines) - 1)
-    texts = [_text(middle[0], top + 12 * row, line, colour, halo=True) for row, line in enumerate(lines)]
-    return f'<path d="{path}" {stroke}/>', texts
-
-
-def _svg_state(
-    automaton: TaskAutomaton, state: str, notes: list[tuple[str, str]], layout: Layout, *, visited: bool
-) -> list[str]:
-    x, y = layout.places[state]
-    colour, width = (PATH_INK, 2.5) if visited else (INK, 1.2)
-    parts = [f"<g><title>{escape(visible(state))}</title>"]
-    if state == automaton.start:
-        into = f"M{x - _RADIUS - 22:.1f} {y:.1f}H{x - _RADIUS:.1f}"
-        parts.append(f'<path d="{into}" stroke="{INK}" marker-end="url(#ink)"/>')
-    rings = [(_RADIUS, PAPER, width)]
-    if state in automaton.accepting:
-        rings.append((_RADIUS - 4, "none", 1.0))
-    for radius, fill, stroke in rings:
-        circle = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"'
-        parts.append(f'<circle {circle} stroke="{colour}" stroke-width="{stroke}"/>')
-    parts.append(_text(x, y + 4, state if len(state) <= 6 else state[:5] + "…", colour))
-    for row, (line, line_colour) in enumerate(notes, 1):
-        parts.append(_text(x, y + _RADIUS + _LINE * row, line, line_colour, halo=True))
-    return [*parts, "</g>"]
-
-
-def _text(x: float, y: float, text: str, colour: str, *, halo: bool = False, anchor: str = "middle") -> str:
-    around = f' stroke="{PAPER}" stroke-width="4" paint-order="stroke"' if halo else ""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text {place} fill="{colour}"{around}>{escape(visible(text))}</text>'
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST_SYMBOL else words[: LONGEST_SYMBOL - 1] + "…"

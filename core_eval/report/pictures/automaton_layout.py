@@ -12,43 +12,29 @@ from itertools import pairwise
 
 Edge = tuple[str, str]
 _SWEEPS = 6
-_LEAST_GAP = 90.0
-_CLEAR = 16.0
+_BEND = 26.0
+"""Room of a bend of an edge beside the nodes of its layer."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions in pixels.
+    """Places: the layer, and the distance along it.
 
     Attributes:
         places: the centre of each node.
         routes: of each edge the points it passes, without its ends; none for a straight or a backward one.
         backward: the edges that close a cycle.
-        width, height: of the whole picture.
     """
 
-    places: Mapping[str, tuple[float, float]]
-    routes: Mapping[Edge, tuple[tuple[float, float], ...]]
+    places: Mapping[str, tuple[int, float]]
+    routes: Mapping[Edge, tuple[tuple[int, float], ...]]
     backward: frozenset[Edge]
-    width: float
-    height: float
 
 
-def arrange(
-    nodes: Sequence[str],
-    edges: Sequence[Edge],
-    *,
-    gaps: Mapping[Edge, float],
-    heights: Mapping[str, float],
-    margin: float,
-    widths: Mapping[str, float] | None = None,
-    least_gap: float = _LEAST_GAP,
-) -> Layout:
-    """Lay out a graph from left to right; the first node stands in the first layer.
+def arrange(nodes: Sequence[str], edges: Sequence[Edge], room: float) -> Layout:
+    """Lay out a graph in layers; the first node stands in the first one.
 
-    `gaps` is the width that each edge's label needs between two layers, `heights` and `widths` the size of
-    each node with its notes, `least_gap` the least width between two layers; all in pixels. Edges from a
-    node to itself are not given.
+    Each node takes so much room along its layer. Edges from a node to itself are not given.
     """
     backward = _backward(nodes, edges)
     forward = [edge for edge in edges if edge not in backward]
@@ -66,30 +52,18 @@ def arrange(
         stops: list[object] = [source, *bends[edge], target]
         links += pairwise(stops)
     _order(rows, links)
-    # Half the width of the widest node in each layer.
-    broad = [
-        max((widths[item] / 2 for item in row if isinstance(item, str)), default=0.0) if widths else 0.0
-        for row in rows
-    ]
-    columns = [max(margin, broad[0] + _CLEAR)]
-    for number in range(len(rows) - 1):
-        wanted = [gaps[edge] for edge in forward if layer[edge[0]] == number]
-        columns.append(columns[-1] + max([least_gap, broad[number] + broad[number + 1] + _CLEAR, *wanted]))
-    tall = {item: heights[item] if isinstance(item, str) else 26.0 for row in rows for item in row}
-    total = max(sum(tall[item] for item in row) for row in rows)
-    where: dict[object, tuple[float, float]] = {}
+    wide = {item: room if isinstance(item, str) else _BEND for row in rows for item in row}
+    total = max(sum(wide[item] for item in row) for row in rows)
+    where: dict[object, tuple[int, float]] = {}
     for number, row in enumerate(rows):
-        y = margin + (total - sum(tall[item] for item in row)) / 2
+        place = (room + total - sum(wide[item] for item in row)) / 2
         for item in row:
-            where[item] = (columns[number], y + tall[item] / 2)
-            y += tall[item]
-    below = 50.0 if backward else 0.0
+            where[item] = (number, place + wide[item] / 2)
+            place += wide[item]
     return Layout(
         places={node: where[node] for node in nodes},
         routes={edge: tuple(where[bend] for bend in passed) for edge, passed in bends.items()},
         backward=frozenset(backward),
-        width=columns[-1] + max(margin, broad[-1] + _CLEAR),
-        height=total + 2 * margin + below,
     )
 
 

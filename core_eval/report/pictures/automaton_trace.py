@@ -54,3 +54,12 @@ def _written(call: Call) -> str:
     if not call.arguments:
         return call.name or "(no call)"
     return f"{call.name}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"
+
+
+def edges_of(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
+    """Return the progress edges; symbols between the same two states are grouped."""
+    edges: dict[Edge, list[str]] = {}
+    for source, out in automaton.progress.items():
+        for symbol, target in out:
+            edges.setdefault((source, target), []).append(symbol)
+    return edges

@@ -20,7 +20,7 @@ from core_eval.path.calls import Call
 from core_eval.report.page.grid import world_grid
 from core_eval.report.page.play import play_data
 from core_eval.report.pictures.agent_charts import scatters
-from core_eval.report.pictures.automaton_narrow import WIDTH, narrow_drawing
+from core_eval.report.pictures.automaton_drawing import WIDTH, narrow_drawing
 from core_eval.report.pictures.call_strip import call_strip
 from core_eval.report.pictures.driven_way import Ways, driven_way
 from core_eval.report.pictures.episode_time_line import episode_time_line, thinned
