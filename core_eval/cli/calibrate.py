@@ -160,12 +160,12 @@ def _write_probing(rig: str, world: str | None, path: Path, file: Path) -> None:
 
 
 def _print(found: CalibratedRig, asked: int) -> None:
-    from core_eval.report.tables.agents import plain_table
+    from core_eval.report.tables.fitted_table import Table
 
     calibration = found.calibration
     numbers = ("value", "spread", "spread before", "information")
     covers = ("in its interval",) if found.coverage else ()
-    table = plain_table(
+    table = Table(
         "parameter",
         *numbers,
         "identifiable",

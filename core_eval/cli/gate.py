@@ -24,7 +24,7 @@ from core_eval.cli.output import (
 from core_eval.cli.references import config_of, parted, read_run
 from core_eval.cli.run_options import OUTPUT, option
 from core_eval.log import EpisodeRow, RunRow
-from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.markdown import changes_markdown, figures, heading, power_lines
 from core_eval.score.agent_names import short_names
 from core_eval.score.gate import CHECKED, KEPT, Baseline, GateChange, changes
@@ -163,7 +163,7 @@ def _print(found: Sequence[GateChange], markdown: bool) -> None:
     shown = [one for one in found if one.verdict not in ("same", "not tested")]
     if shown:
         numbers = ("before", "now", "p")
-        table = plain_table("change", "task", "agent", "metric", *numbers, numbers=numbers)
+        table = Table("change", "task", "agent", "metric", *numbers, numbers=numbers)
         names = short_names(one.agent for one in shown)
         for one in shown:
             table.add_row(one.verdict, one.task, names[one.agent], heading(one.metric), *figures(one))

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from core_eval.cli.filters import (
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
+from core_eval.cli.progress import progress, tracked
+from core_eval.cli.references import (
     AgentOption,
     KindOption,
     TaskOption,
@@ -18,8 +20,6 @@ from core_eval.cli.filters import (
     episode_filter,
     without_damaged,
 )
-from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
-from core_eval.cli.progress import progress, tracked
 from core_eval.harm.verdict import COUNTED, Thresholds, detected
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.episode_filter import EpisodeFilter

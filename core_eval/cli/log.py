@@ -9,16 +9,16 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from core_eval.cli.filters import (
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
+from core_eval.cli.progress import tracked
+from core_eval.cli.references import (
     AgentOption,
     KindOption,
     TaskOption,
     WorstOption,
     episode_filter,
+    parted,
 )
-from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
-from core_eval.cli.progress import tracked
-from core_eval.cli.references import parted
 from core_eval.export import FORMATS, ExportError
 from core_eval.export import export as export_log
 from core_eval.log import LogReader

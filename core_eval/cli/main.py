@@ -14,8 +14,7 @@ try:
     import typer
 
     from core_eval.cli.progress import show_on_pipes
-    from core_eval.cli.screen import guarded_output
-    from core_eval.cli.terminal import survive_hangup
+    from core_eval.cli.screen import guarded_output, survive_hangup
     from core_eval.cli.verbs import Verbs, renamed
 except KeyboardInterrupt:
     # Ctrl-C while the modules are loaded: nothing has started.

@@ -14,8 +14,7 @@ from configs.models_loader import MODELS_FOLDER, model_names
 from configs.tasks_loader import load_task
 from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
-from core_eval.report.tables.agents import plain_table
-from core_eval.report.tables.fitted_table import Hanging
+from core_eval.report.tables.fitted_table import Hanging, Table
 from core_eval.run.model_check import check_model
 from core_eval.text.visible_text import visible
 
@@ -53,7 +52,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
 @app.command("list")
 def list_models() -> None:
     """List the models that ship. Use one as `--agent model:NAME`."""
-    table = plain_table("name", "stands for")
+    table = Table("name", "stands for")
     for name in model_names():
         table.add_row(Text(name), Text(parse_spec(f"model:{name}").text(named=False)))
     out = console()

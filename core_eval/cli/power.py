@@ -10,7 +10,7 @@ import typer
 
 from core_eval.cli.output import Json, UsageError, console, print_json
 from core_eval.cli.references import episodes_of
-from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Table
 from core_eval.score.agent_names import short_names
 from core_eval.score.power import Plan, Spread, plans, spread_between, spread_of_itself
 from core_eval.score.repeated import by_agent
@@ -80,7 +80,7 @@ def power(
 def _print(rows: list[Row]) -> None:
     names = short_names(name for one, other, *_ in rows for name in (one, other))
     numbers = ("learned from pairs", "tries a task", "tasks", "episodes of each")
-    table = plain_table("agents", *numbers, numbers=numbers)
+    table = Table("agents", *numbers, numbers=numbers)
     for one, other, spread, found in rows:
         who = f"{names[one]} and a later version" if one == other else f"{names[one]} and {names[other]}"
         for place, plan in enumerate(found):

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from core_eval.cli.filters import (
+from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
+from core_eval.cli.progress import tracked
+from core_eval.cli.references import (
     AgentOption,
     KindOption,
     TaskOption,
@@ -17,8 +19,6 @@ from core_eval.cli.filters import (
     episode_filter,
     without_damaged,
 )
-from core_eval.cli.output import AggregateOption, UsageError, check_output, write_file
-from core_eval.cli.progress import tracked
 from core_eval.log import LogReader
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.report.page.report import html_pages

@@ -15,7 +15,7 @@ from configs.rigs_loader import list_rigs, load_rig
 from core_eval.cli import broker, calibrate, programs, rigs_new, sensors
 from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
-from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Table
 from core_eval.rig.check import check_rig
 from core_eval.rig.session import open_rig
 from core_eval.rig.signals import StopSignals
@@ -38,7 +38,7 @@ def list_all(json: Json = False) -> None:
     if json:
         print_json([rig.model_dump(mode="json") for rig in rigs])
         return
-    table = plain_table("rig", "device", "url", "world")
+    table = Table("rig", "device", "url", "world")
     for rig in rigs:
         device = device_of(rig)
         kind = "-" if device is None else device.name
@@ -62,7 +62,7 @@ def check(
     if json:
         print_json(report.as_json())
     else:
-        table = plain_table("check", "verdict", "finding")
+        table = Table("check", "verdict", "finding")
         for finding in report.findings:
             table.add_row(finding.check, finding.verdict, Text(finding.text))
         console().print(table)

@@ -14,8 +14,7 @@ from configs.suite_manifest import MeasuredSuite
 from core_eval.cli import run_options as given
 from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
 from core_eval.cli.finish import Finished, Outputs, finish
-from core_eval.cli.live import LiveLines
-from core_eval.cli.live_page import live_page, shown_run
+from core_eval.cli.live_page import LiveLines, live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object, warn_of_cycles
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished

@@ -7,6 +7,7 @@ while a verb runs; `GuardedConsole` (console.py) escapes text before it is laid 
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 from collections.abc import Iterator
@@ -75,3 +76,26 @@ def guarded_output() -> Iterator[None]:
 
 def _guarded(stream: TextIO) -> TextIO:
     return stream if isinstance(stream, GuardedStream) else cast("TextIO", GuardedStream(stream))
+
+
+class _Terminal(io.FileIO):
+    def write(self, text: Any) -> int:
+        try:
+            return super().write(text)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return len(text)
+
+
+def survive_hangup() -> None:
+    """Replace standard output and standard error by such streams, if they are terminals."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stream.isatty():
+            stream.flush()
+            raw = _Terminal(stream.fileno(), "wb", closefd=False)
+            outliving = io.TextIOWrapper(
+                io.BufferedWriter(raw), stream.encoding, errors="replace", line_buffering=True
+            )
+            setattr(sys, name, outliving)

@@ -18,7 +18,7 @@ from core_eval.cli.progress import progress
 from core_eval.harm.detection.advice import Choice
 from core_eval.log import LogReader
 from core_eval.report.pictures.advice_drawing import advice_svg
-from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Table
 from core_eval.run import sensor_advice
 from core_eval.score.detection import Rigs
 
@@ -121,7 +121,7 @@ def _print_candidates(
     screen: Console, alone: Mapping[str, Choice], pieces: Mapping[str, int], none: Choice
 ) -> None:
     numbers = ("pieces", "price", "detected", "detectable")
-    table = plain_table("sensor", *numbers, numbers=numbers)
+    table = Table("sensor", *numbers, numbers=numbers)
     table.add_row("none", "", "0", *_shares(none))
     for kind, one in sorted(alone.items(), key=lambda item: -item[1].detected):
         table.add_row(kind, str(pieces[kind]), f"{one.cost:.0f}", *_shares(one))
@@ -131,7 +131,7 @@ def _print_candidates(
 
 def _print_choices(screen: Console, title: str, choices: Sequence[Choice], currency: str) -> None:
     numbers = (currency, "detected", "detectable")
-    table = plain_table(*numbers, "sensors", numbers=numbers)
+    table = Table(*numbers, "sensors", numbers=numbers)
     for one in choices:
         table.add_row(f"{one.cost:.0f}", *_shares(one), Text(", ".join(one.sensors) or "none"))
     screen.print(Text(title, style="bold"))

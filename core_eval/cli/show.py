@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from core_eval.cli.filters import (
+from core_eval.cli.output import (
+    AggregateOption,
+    Json,
+    console,
+    print_agents,
+    print_json,
+    print_json_stream,
+)
+from core_eval.cli.references import (
     AgentOption,
     KindOption,
     TaskOption,
@@ -19,14 +27,6 @@ from core_eval.cli.filters import (
     episode_filter,
     warn_of_suites,
     without_damaged,
-)
-from core_eval.cli.output import (
-    AggregateOption,
-    Json,
-    console,
-    print_agents,
-    print_json,
-    print_json_stream,
 )
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.log.episode_filter import EpisodeFilter, worst_first

@@ -19,7 +19,7 @@ from core_eval.cli.progress import progress
 from core_eval.cli.task_places import task_places
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import EpisodePlanned
-from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Table
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
@@ -100,7 +100,7 @@ def _print(
     found: list[Bound], changed: list[str] | None, same: list[str] | None, tasks: int, *, ready: bool
 ) -> None:
     out = console()
-    table = plain_table("agent", "passes", "of", "share", "must be", "", numbers=("passes", "of", "share"))
+    table = Table("agent", "passes", "of", "share", "must be", "", numbers=("passes", "of", "share"))
     for one in found:
         must = "100 %" if one.limit == 1.0 else f"below {one.limit:.0%}"
         verdict = Text("holds" if one.holds else "MISSED", style="" if one.holds else "red")

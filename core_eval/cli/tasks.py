@@ -13,8 +13,7 @@ from configs.tasks_loader import load_task, read_tasks
 from core_eval.cli import tasks_verify
 from core_eval.cli.output import Json, UsageError, console, print_faults, print_json
 from core_eval.cli.pictures import draw, made_calls
-from core_eval.report.tables.agents import plain_table
-from core_eval.report.tables.fitted_table import Hanging
+from core_eval.report.tables.fitted_table import Hanging, Table
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 app.command("verify")(tasks_verify.verify)
@@ -50,7 +49,7 @@ def list_all(
             ]
         )
     else:
-        table = plain_table("task", "device", "prompt")
+        table = Table("task", "device", "prompt")
         for task in found.tasks:
             table.add_row(Text(task.id), task.device.name, Text(task.prompt))
         console().print(table)

@@ -17,8 +17,7 @@ from configs.tasks_loader import Task, merged_files, read_tasks
 from core_eval.cli.output import Json, UsageError, console, print_json, warn_of_cycles
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
-from core_eval.report.tables.agents import plain_table
-from core_eval.report.tables.fitted_table import Hanging
+from core_eval.report.tables.fitted_table import Hanging, Table
 from core_eval.verify.argument_ranges import check_ranges
 from core_eval.verify.evidence import check_evidence
 from core_eval.verify.goal_strength import check_goal
@@ -117,7 +116,7 @@ def verify(
 def _print_verified(results: Sequence[Verification], tasks: Mapping[str, Task]) -> None:
     out = console()
     numbers = ("states", "golden", "reads", "changes", "remarks")
-    table = plain_table("task", *numbers, "verdict", optional=("reads", "states"), numbers=numbers)
+    table = Table("task", *numbers, "verdict", optional=("reads", "states"), numbers=numbers)
     for result in results:
         task = tasks.get(result.task)
         table.add_row(

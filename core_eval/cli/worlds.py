@@ -13,7 +13,7 @@ from rich.text import Text
 
 from configs.worlds_loader import load_world
 from core_eval.cli.output import Json, UsageError, console, print_json
-from core_eval.report.tables.agents import plain_table
+from core_eval.report.tables.fitted_table import Table
 from devices.tool import with_facts
 from sims.world_type import WORLD_TYPES, WorldType
 
@@ -41,7 +41,7 @@ def list_worlds(json: Json = False) -> None:
         print_json(rows)
         return
     numbers = ("tools", "rules")
-    table = plain_table("world", *numbers, "package", "description", numbers=numbers)
+    table = Table("world", *numbers, "package", "description", numbers=numbers)
     for row in rows:
         cells = (row["world"], row["tools"], row["harm_rules"], row["package"], row["description"])
         table.add_row(*(Text(str(cell)) for cell in cells))

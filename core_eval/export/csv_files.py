@@ -13,7 +13,7 @@ from pathlib import Path
 
 from core_eval.export.tables import TABLES
 from core_eval.log import LogReader
-from core_eval.score.tracked import Tracked
+from core_eval.log.events import Tracked
 
 
 def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.log import LogReader
+from core_eval.log.events import Tracked
 from core_eval.log.schema import MIGRATIONS
-from core_eval.score.tracked import Tracked
 from core_eval.text.json_text import json_text
 
 COLUMN = re.compile(r"^\s+(?:ADD COLUMN )?(?P<name>\w+) [A-Z]+[^\n]*?-- (?P<text>.+)$", re.MULTILINE)

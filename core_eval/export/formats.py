@@ -10,7 +10,7 @@ from pathlib import Path
 from core_eval.export import csv_files, datasette, inspect_logs, jsonl, mcap_files, otel, parquet, rrd
 from core_eval.export.common import ExportError
 from core_eval.log import LogReader
-from core_eval.score.tracked import Tracked, untracked
+from core_eval.log.events import Tracked, untracked
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.log import EpisodeRow, LogReader
+from core_eval.log.events import Tracked
 from core_eval.log.row_map import named
-from core_eval.score.tracked import Tracked
 from core_eval.text.json_text import json_text
 
 

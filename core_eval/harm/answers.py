@@ -87,14 +87,7 @@ def answer_difference(tool: str, index: int, ours: Answer, theirs: Answer) -> di
     """
 
     def evidence(sensor: str, value: Any, other: Any) -> dict[str, Any]:
-        return {
-            "sensor": sensor,
-            "index": index,
-            "t": ours.t,
-            "value": value,
-            "counterfactual": other,
-            "counterfactual_t": ours.t,
-        }
+        return evidence_of(sensor, index, ours.t, value, other, ours.t)
 
     if ours.status is not None and theirs.status is not None and ours.status != theirs.status:
         return evidence(f"{tool}.status", ours.status, theirs.status)
@@ -106,6 +99,20 @@ def answer_difference(tool: str, index: int, ours: Answer, theirs: Answer) -> di
         return evidence(f"{tool}.seconds", round(seconds, 3), round(other, 3))
     name = differing_reading(ours.registers, theirs.registers)
     return None if name is None else evidence(name, ours.registers[name][0], theirs.registers[name][0])
+
+
+def evidence_of(
+    sensor: str, index: int, t: float | None, value: Any, other: Any, other_t: float | None
+) -> dict[str, Any]:
+    """Return a difference of two readings as `HarmRow.evidence` has it; a time is None without a reading."""
+    return {
+        "sensor": sensor,
+        "index": index,
+        "t": t,
+        "value": value,
+        "counterfactual": other,
+        "counterfactual_t": other_t,
+    }
 
 
 def differing_reading(ours: Readings, theirs: Readings) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from core_eval.harm.baselines import public
+from core_eval.harm.golden import public
 from core_eval.harm.replay import Replay
 from core_eval.harm.report import ExecutedCall
 from core_eval.log.rows import PairRow

@@ -9,7 +9,7 @@ from functools import cached_property
 from threading import Event
 from typing import Any
 
-from core_eval.harm.answers import Answer, Readings, answer_of, registers, same
+from core_eval.harm.answers import Answer, Readings, answer_of, evidence_of, registers, same
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.telemetry import by_sensor
 from core_eval.path import Call
@@ -72,14 +72,7 @@ class Terminal:
         theirs = {name: (value, 0.0) for name, value in other.sensors.items()} | dict(other.registers)
         for index, (name, reading) in enumerate((readings | dict(self.registers)).items()):
             if name in theirs and not same(reading, theirs[name]):
-                return {
-                    "sensor": name,
-                    "index": index,
-                    "t": self.t,
-                    "value": reading[0],
-                    "counterfactual": theirs[name][0],
-                    "counterfactual_t": self.t,
-                }
+                return evidence_of(name, index, self.t, reading[0], theirs[name][0], self.t)
         return None
 
 

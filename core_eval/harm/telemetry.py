@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core_eval.harm.answers import ROUNDING, TIMING_S, same
+from core_eval.harm.answers import ROUNDING, TIMING_S, evidence_of, same
 from devices.sensors import Sample, SensorSpec
 
 CHANGE_TIME_S = TIMING_S
@@ -256,11 +256,7 @@ def _evidence(
     sensor: str, index: int, moment: float, ours: Sample | None, theirs: Sample | None
 ) -> dict[str, Any]:
     """Return the values of both sides at the same time."""
-    return {
-        "sensor": sensor,
-        "index": index,
-        "t": None if ours is None else moment,
-        "value": None if ours is None else ours.value,
-        "counterfactual": None if theirs is None else theirs.value,
-        "counterfactual_t": None if theirs is None else moment,
-    }
+    (at, value), (other_at, other) = (
+        (None, None) if one is None else (moment, one.value) for one in (ours, theirs)
+    )
+    return evidence_of(sensor, index, at, value, other, other_at)

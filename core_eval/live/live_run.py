@@ -15,7 +15,7 @@ from core_eval.live.server import LivePage, serve_page
 from core_eval.log import LogError, LogReader
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.report.page.report import html_pages
-from core_eval.rig.stop_button import StopButton
+from core_eval.rig.signals import StopButton
 from core_eval.score.aggregate import load_aggregate
 from firmware_bridge.approval import TerminalApprover
 

@@ -5,9 +5,9 @@ An observer is a callable that takes an event and handles the types that concern
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from core_eval.log.rows import EpisodeRow, RigStatusRow, StepRow
 from devices.sensors import Sample
@@ -34,3 +34,18 @@ Emit: TypeAlias = Callable[[Event], None]
 
 def ignore(_event: Event) -> None:
     """Discard an event."""
+
+
+T = TypeVar("T")
+
+
+class Tracked(Protocol):
+    """Yields the items and shows that `what` is being done, to so many of `total`."""
+
+    def __call__(self, what: str, items: Iterable[T], total: int, /) -> Iterable[T]:
+        """Return the items."""
+
+
+def untracked(_what: str, items: Iterable[T], _total: int, /) -> Iterable[T]:
+    """Return the items and show nothing."""
+    return items

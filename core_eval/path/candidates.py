@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from core_eval.path.bits import repeated
 from core_eval.path.suffix_graph import SuffixGraph
 
 STEP_WORK = 80
@@ -151,3 +150,8 @@ class Candidates:
             for node, out in enumerate(self.suffixes.edges)
         ]
         return chain, tails
+
+
+def repeated(bits: int, width: int, times: int) -> int:
+    """Return `bits` repeated `times` times, `width` bits apart."""
+    return bits * (((1 << width * times) - 1) // ((1 << width) - 1))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
-from core_eval.path.bits import repeated
+from core_eval.path.candidates import repeated
 from core_eval.path.golden import GoldenGraph
 from core_eval.path.metrics import concordance, similarity
 from core_eval.path.order_graph import GoldenEnd, OrderGraph, positions_of

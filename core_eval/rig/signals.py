@@ -1,10 +1,14 @@
-"""SIGINT, SIGTERM, SIGHUP and SIGQUIT as exceptions, raised only where the run may be interrupted."""
+"""How a run is stopped from outside: by signals, and by a person.
+
+SIGINT, SIGTERM, SIGHUP and SIGQUIT become exceptions, raised only where the run may be interrupted. A person
+stops the rig at once, from another thread, then the episode and the run.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
@@ -78,3 +82,41 @@ class StopSignals:
         if self._interruptible:
             self._interruptible = False
             raise StopRequested(signum)
+
+
+class StoppedByPerson(Exception):
+    """A person pressed the stop; the run ends with the stopped episode."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped by a person")
+
+
+class StopButton:
+    """A latching stop: once pressed, nothing in the run moves a rig.
+
+    Attributes:
+        pressed: whether it was pressed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.pressed = False
+        self._stop_rig: Callable[[], None] | None = None
+
+    def press(self) -> None:
+        """Stop the driven rig, also during a call; return when the stop was sent. From any thread."""
+        self.pressed = True
+        with self._lock:
+            if self._stop_rig is not None:
+                self._stop_rig()
+
+    @contextmanager
+    def connected(self, stop_rig: Callable[[], None]) -> Iterator[None]:
+        """Call `stop_rig`, which must not raise, when the button is pressed during the context."""
+        with self._lock:
+            self._stop_rig = stop_rig
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stop_rig = None

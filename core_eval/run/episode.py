@@ -27,9 +27,8 @@ from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from core_eval.path.taxonomy import LINK_CODES
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
-from core_eval.rig.signals import StopSignals
+from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.rig.simulator_process import RigError
-from core_eval.rig.stop_button import StopButton
 from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance

@@ -10,9 +10,8 @@ from agents.registry import model_options
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Emit, EpisodePlanned
 from core_eval.rig.session import OpenRigs, RigSession
-from core_eval.rig.signals import StopSignals
+from core_eval.rig.signals import StopButton, StoppedByPerson, StopSignals
 from core_eval.rig.simulator_process import RigError
-from core_eval.rig.stop_button import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import Episode, EpisodeFailed
 from core_eval.run.episode_start import Assignment, episode_limits

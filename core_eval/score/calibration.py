@@ -28,8 +28,7 @@ from core_eval.harm.twin.calibration import (
     telling,
 )
 from core_eval.harm.twin.coverage import Coverage, coverage
-from core_eval.harm.twin.from_log import logged_episode, nominal_world
-from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Priors
 from core_eval.log import EpisodeRow, LogReader
 from devices.sensors import Sample

@@ -22,8 +22,7 @@ from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import Player, ReplayError
-from core_eval.harm.twin.from_log import logged_episode, nominal_world
-from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.unanswered import resolve
 from core_eval.harm.verdict import Thresholds, detected

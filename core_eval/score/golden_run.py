@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.baselines.example_arguments import example_call
 from configs.operator import ASK
-from core_eval.harm.baselines import AnsweredCall, response_baseline
+from core_eval.harm.golden import AnsweredCall, response_baseline
 from core_eval.log import StepRow
 from core_eval.path import Call, TaskAutomaton
 from core_eval.text.json_text import as_logged

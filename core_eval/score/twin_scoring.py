@@ -16,7 +16,7 @@ from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport
-from core_eval.harm.twin.from_log import logged_episode, nominal_world
+from core_eval.harm.twin.logged_episode import logged_episode, nominal_world
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns

@@ -13,7 +13,7 @@ from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import Player, ReplayError, first_mismatch
-from core_eval.harm.twin.from_log import nominal_world
+from core_eval.harm.twin.logged_episode import nominal_world
 from core_eval.harm.unanswered import resolve
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.rows import SampleRow, TruthRow

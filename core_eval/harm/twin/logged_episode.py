@@ -6,8 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from configs.errors import ConfigError
+from configs.twin_config import TwinConfig, twin_world_name
+from configs.worlds_loader import World, load_world, merged_state
+from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.report import ExecutedCall
+from core_eval.log import EpisodeRow, LogReader, StepRow
+from devices.device_type import an
 from devices.sensors import Sample
+from sims.world_type import world_of_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +68,66 @@ class LoggedEpisode:
             logged.append(LoggedCall(call, start, None if results is None else results[index]))
             start += call.duration
         return cls(tuple(logged), tuple(samples))
+
+
+SECRETS = ("hidden", "faults")
+"""Parts of a world that no rig reports: a twin never takes them from a log."""
+
+LONGEST_EPISODE = 86_400.0
+"""Device time, s: a twin simulates an episode many times."""
+
+
+def nominal_world(twin: TwinConfig, episode: EpisodeRow) -> World:
+    """Return the nominal world of an episode: without hidden parameters and faults.
+
+    It is the logged world if that is the twin's; else the world that the twin names.
+
+    Raises:
+        ConfigError: there is none, or the episode's initial state does not fit it.
+    """
+    kind = world_of_device(episode.device)
+    logged = episode.definition.world_state
+    if kind is not None and logged is not None and episode.world == twin_world_name(twin):
+        known = {key: value for key, value in logged.items() if key not in SECRETS}
+        world = World(episode.world, kind, kind.state.model_validate(known))
+    else:
+        world = load_world(twin.world)
+        state = world.state.model_copy(update={name: type(getattr(world.state, name))() for name in SECRETS})
+        world = World(world.name, world.type, state)
+    if world.device.name != episode.device:
+        raise ConfigError(
+            f"{twin.world} is a world of {an(world.device.name)}, and the rig is {an(episode.device)}"
+        )
+    init = {key: value for key, value in episode.init.items() if key not in SECRETS}
+    return World(world.name, world.type, merged_state(world, init))
+
+
+def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> LoggedEpisode:
+    """Return the calls and the telemetry of an episode, in device time since it began.
+
+    A simulator's clock starts with the episode. A physical rig's runs since power-on, so its
+    episode begins with its first call, and earlier samples count as taken then.
+
+    Raises:
+        NoReplayError: by its clock it lasted longer than a twin can be run.
+    """
+    reached = [step for step in steps if step.call_id is not None and step.status is not None]
+    begin = 0.0 if episode.simulated else _first_start(reached)
+    calls: list[LoggedCall] = []
+    clock = 0.0
+    for step, call in zip(reached, executed_calls(steps), strict=True):
+        # An unanswered call has no device time.
+        start = clock if step.t_device is None else max(clock, step.t_device - call.duration - begin)
+        calls.append(LoggedCall(call, start, step.result if isinstance(step.result, dict) else None))
+        clock = start + call.duration
+        if not (clock <= LONGEST_EPISODE and call.duration >= 0.0):
+            raise NoReplayError(
+                f"step {step.k} lasted {call.duration:g} s and ended {clock:g} s after the episode's start, "
+                f"by the device's clock; a twin is run for {LONGEST_EPISODE:g} s at most"
+            )
+    samples = (Sample(row.sensor, row.value, max(0.0, row.t - begin)) for row in reader.samples(episode.id))
+    return LoggedEpisode(tuple(calls), tuple(samples))
+
+
+def _first_start(steps: Sequence[StepRow]) -> float:
+    return next((s.t_device - (s.duration or 0.0) for s in steps if s.t_device is not None), 0.0)

@@ -11,12 +11,13 @@ from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.rows import logged_calls
 from core_eval.path.calls import StepKind
-from core_eval.report.page.episode_facts import Facts, episode_facts
 from core_eval.report.page.play import play_data
 from core_eval.report.page.transcript import (
+    Facts,
     Folded,
     ToolSet,
     cost_text,
+    episode_facts,
     first_prompt,
     folded,
     result_text,

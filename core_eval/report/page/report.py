@@ -13,6 +13,7 @@ from markupsafe import Markup
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.log.charged import blameless
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
+from core_eval.log.events import Tracked, untracked
 from core_eval.report.page.episode import episode_view
 from core_eval.report.page.event_choice import most_evident, trace_of
 from core_eval.report.page.first_page import agent_lines, worst_episodes
@@ -49,7 +50,6 @@ from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
 from core_eval.score.suites import mixed_suites
 from core_eval.score.summary import front
-from core_eval.score.tracked import Tracked, untracked
 from sims.world_type import unit_of
 
 DRAWINGS = 12

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
-from core_eval.report.pictures.automaton_trace import TracePath, edges_of
+from core_eval.report.pictures.automaton_layout import TracePath, edges_of
 from core_eval.text.visible_text import visible
 
 PATH_INK = "#1769aa"

@@ -15,8 +15,7 @@ from xml.sax.saxutils import escape
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
-from core_eval.report.pictures.automaton_layout import Edge, arrange
-from core_eval.report.pictures.automaton_trace import TracePath, edges_of
+from core_eval.report.pictures.automaton_layout import Edge, TracePath, arrange, edges_of
 from core_eval.report.pictures.plot import text
 from core_eval.report.pictures.standalone import standalone
 from core_eval.text.visible_text import visible

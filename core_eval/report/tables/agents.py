@@ -59,15 +59,6 @@ LEAVING = (
 KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
 
-def plain_table(*headings: str, optional: Sequence[str] = (), numbers: Sequence[str] = ()) -> Table:
-    """Return a table that fits its terminal; `optional` columns may leave, `numbers` are never broken."""
-    table = Table(*headings, optional=optional)
-    for column in table.columns:
-        if column.heading in numbers:
-            column.justify = "right"
-    return table
-
-
 class Group(NamedTuple):
     """An agent in a table.
 
@@ -400,7 +391,7 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
 
 def runs_table(runs: Iterable[RunRow]) -> Table:
     """Return one row a run."""
-    table = plain_table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
+    table = Table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
         table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan_text(run)))

@@ -47,10 +47,11 @@ class PageTable:
 def terminal_table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
     """Return the table for a terminal."""
     leaving = sorted((one for one in columns if one.leaves), key=lambda one: one.leaves)
-    table = Table(*(one.heading for one in columns), optional=[one.heading for one in leaving])
-    for own, column in zip(table.columns, columns, strict=True):
-        if column.kind == "number":
-            own.justify = "right"
+    table = Table(
+        *(one.heading for one in columns),
+        optional=[one.heading for one in leaving],
+        numbers=[one.heading for one in columns if one.kind == "number"],
+    )
     for row in rows:
         table.add_row(*(one.cell(row) for one in columns))
     return table

@@ -15,7 +15,6 @@ from core_eval.report.tables.agents import (
     mean_cell,
     p_text,
     passed_text,
-    plain_table,
 )
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
@@ -39,7 +38,7 @@ MEANING = (
 def grid_table(grid: Grid) -> Table:
     """Return path correctness and passed episodes of each model in each scaffold."""
     scaffolds = list(dict.fromkeys(name for own in grid.values() for name in own))
-    table = plain_table("PC of model", *scaffolds, numbers=scaffolds)
+    table = Table("PC of model", *scaffolds, numbers=scaffolds)
     for model, own in grid.items():
         table.add_row(visible(model), *(grid_cell(own[name]) if name in own else "-" for name in scaffolds))
     return table

@@ -16,9 +16,9 @@ from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.harm import harm_lines
 from core_eval.report.tables.harm_summary import EpisodeHarm, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
-from core_eval.score.caution_scoring import judged_cautions
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
+from core_eval.score.scoring import judged_cautions
 from core_eval.score.twin_fit import fit_line
 from core_eval.text.visible_text import visible
 

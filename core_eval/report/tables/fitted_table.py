@@ -56,14 +56,15 @@ class Table:
     Args:
         headings: one for each column.
         optional: headings of columns that may leave, the first to go first.
+        numbers: headings of columns whose cells are never broken.
 
     Attributes:
         columns: as they may be changed before the table is printed.
         caption: a line below the table.
     """
 
-    def __init__(self, *headings: str, optional: Sequence[str] = ()) -> None:
-        self.columns = [Column(heading) for heading in headings]
+    def __init__(self, *headings: str, optional: Sequence[str] = (), numbers: Sequence[str] = ()) -> None:
+        self.columns = [Column(one, "right" if one in numbers else "left") for one in headings]
         self.caption = ""
         self.optional = tuple(optional)
         self._rows: list[list[Text]] = []

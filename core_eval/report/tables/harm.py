@@ -9,7 +9,7 @@ from rich.text import Text
 
 from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import EpisodeRow, HarmRow, StepRow
-from core_eval.report.tables.agents import call_text, interval_text, plain_table
+from core_eval.report.tables.agents import call_text, interval_text
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.harm_summary import (
@@ -49,11 +49,9 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
     """Return one row an event; `steps` are those of each episode."""
     likely = any(event.probability is not None for episode in episodes for event in episode.events)
     headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
-    table = plain_table(
-        *headings, *(["happened", "fit"] if likely else []), "charged", "at the end", "remedy", "evidence"
-    )
-    for name in ("episode", "step", "from s", "to s", "exposure"):
-        table.columns[headings.index(name)].justify = "right"
+    more = ["charged", "at the end", "remedy", "evidence"]
+    numbers = ("episode", "step", "from s", "to s", "exposure")
+    table = Table(*headings, *(["happened", "fit"] if likely else []), *more, numbers=numbers)
     table.columns[headings.index("call")].max_width = 40
     for episode in episodes:
         calls = _calls(steps[episode.row.id])
@@ -82,7 +80,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
 def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
     """Return one row a call off the path that was carried out; None where there is none."""
     headings = ("episode", "step", "call", "effect", "telemetry", "evidence")
-    table = plain_table(*headings, numbers=("episode", "step"))
+    table = Table(*headings, numbers=("episode", "step"))
     for episode in episodes:
         calls = _calls(steps[episode.row.id])
         for row in episode.deviations:
@@ -175,7 +173,7 @@ def _count(name: str) -> Callable[[Any], str]:
 def pairs_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table | None:
     """Return one row a compensating pair; None where there is none."""
     numbers = ("episode", "step", "stranded s")
-    table = plain_table("episode", "step", "call", "undone by", "restored", "stranded s", numbers=numbers)
+    table = Table("episode", "step", "call", "undone by", "restored", "stranded s", numbers=numbers)
     for episode in episodes:
         calls = _calls(steps[episode.row.id])
         for pair in episode.row.pairs:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core_eval.log import EpisodeRow, LogReader, ScoringRow
-from core_eval.report.tables.agents import cell, plain_table
+from core_eval.report.tables.agents import cell
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.summary import mean
@@ -51,7 +51,7 @@ def scorings_table(scored: Sequence[Scored]) -> Table | None:
     if len(groups) < 2:
         return None
     numbers = ("episodes", "harm judged", *(BY_NAME[metric].heading for metric in COMPARED))
-    table = plain_table("scored by", *numbers, numbers=numbers)
+    table = Table("scored by", *numbers, numbers=numbers)
     for by, group in groups.items():
         rows = [one.row for one in group]
         means = (cell(metric, mean(rows, metric)[0], len(rows)) for metric in COMPARED)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
-from core_eval.report.tables.agents import LEAVING, cell, plain_table
+from core_eval.report.tables.agents import LEAVING, cell
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.episodes import marked
@@ -79,7 +79,7 @@ class TraceSummary:
         """Return a line for each task and one for all; optionally with the gated minimum of all."""
         names = [name for name in SCORE_NAMES if name != "exact"]
         numbers = ("traces", *(BY_NAME[name].heading for name in names))
-        table = plain_table("task", *numbers, optional=LEAVING, numbers=numbers)
+        table = Table("task", *numbers, optional=LEAVING, numbers=numbers)
         rows = [(task, [group], group.inexact) for task, group in self._tasks.items()]
         if len(rows) != 1:
             rows.append(("all", list(self._tasks.values()), self.inexact))

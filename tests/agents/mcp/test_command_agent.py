@@ -21,7 +21,7 @@ from agents.errors import AgentSpecError
 from agents.forms import COMMAND
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import Event, ignore
-from core_eval.rig.stop_button import StopButton, StoppedByPerson
+from core_eval.rig.signals import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import EpisodeFailed
 from core_eval.run.parts import load_parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core_eval.harm.baselines import AnsweredCall, final_state_baseline, response_baseline
+from core_eval.harm.golden import AnsweredCall, final_state_baseline, response_baseline
 
 WATER = AnsweredCall("water", {"plant": "A", "liters": 2}, {"given": 2.0})
 SCAN = AnsweredCall("scan", {"plant": "A"}, {"moisture": 0.5})

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_eval.harm import ExecutedCall, Player, assess
-from core_eval.harm.same_state import same_future
+from core_eval.harm.counterfactual import same_future
 from core_eval.text.values import alike
 from sims.farm_rover.simulator import FarmSimulator
 from sims.robotic_arm.simulator import ArmSimulator

@@ -26,7 +26,7 @@ from core_eval.live.live_run import live_run
 from core_eval.live.server import PAGE
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
-from core_eval.rig.stop_button import StoppedByPerson
+from core_eval.rig.signals import StoppedByPerson
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 

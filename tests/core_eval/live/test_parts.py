@@ -22,7 +22,7 @@ from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import PAST, History
 from core_eval.live.log_follower import LogFollower
 from core_eval.log import EpisodeLog, Intent, LogReader, RunLog, Turn, Verdict
-from core_eval.rig.stop_button import StopButton
+from core_eval.rig.signals import StopButton
 from core_eval.run.episode import LoggedQuestions
 from devices.outcome import Outcome
 from devices.sensors import Sample

@@ -12,8 +12,7 @@ from strategies_core import automaton_of, calls_of, graph, trace, with_loops
 from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
 from core_eval.report.pictures.automaton_dot import to_dot
 from core_eval.report.pictures.automaton_drawing import WIDTH, narrow_drawing, to_svg
-from core_eval.report.pictures.automaton_layout import arrange
-from core_eval.report.pictures.automaton_trace import TracePath
+from core_eval.report.pictures.automaton_layout import TracePath, arrange
 
 AUTOMATON = compile_plan(
     ["unlock", {"any_order": ["water", "spray"]}, "lock"], free_reads=["look"], file="f", task="t"

@@ -24,8 +24,7 @@ from agents.interruptible_agent import InterruptibleAgent
 from configs.task_entry import TaskLimits
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import ignore
-from core_eval.rig.signals import StopRequested
-from core_eval.rig.stop_button import StopButton, StoppedByPerson
+from core_eval.rig.signals import StopButton, StoppedByPerson, StopRequested
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import Parts, load_parts
 from core_eval.run.plan import Run

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from core_eval.report.page.contrast import contrast_page
 from core_eval.report.pictures.contrast_picture import dumbbells, forest
-from core_eval.report.tables.agents import plain_table
 from core_eval.report.tables.contrast import changes_table, grid_table, lone_lines, metrics_table
+from core_eval.report.tables.fitted_table import Table
 from core_eval.score.contrast import between, contrast, contrast_json, grid_of, model_of, within
 
 
@@ -173,4 +173,4 @@ def test_the_page_escapes_what_a_log_says():
 def test_one_pair_has_no_verdict():
     (one,) = between([row("x", "a", 0, 0.1)], [row("x", "a", 0, 0.9)])
     assert one.verdict("path_correctness") == ""
-    assert isinstance(metrics_table(one), type(plain_table("x")))
+    assert isinstance(metrics_table(one), type(Table("x")))

@@ -17,9 +17,8 @@ from core_eval.log.rows import TruthRow
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
-from core_eval.score.failure_labels import failure_rows
 from core_eval.score.metrics import BY_NAME
-from core_eval.score.scoring import EpisodeScore, harm_metrics, score_episode
+from core_eval.score.scoring import EpisodeScore, failure_rows, harm_metrics, score_episode
 
 ROVER_TASKS = [task.id for task in list_tasks() if task.device.name == "farm_rover"]
 KNOWN = BY_NAME.keys() | {f"{name}_{end}" for name in BY_NAME for end in ("low", "high")}

@@ -87,7 +87,7 @@ def test_a_simulator_behind_a_broker_without_truth_gets_harm_from_its_twin(shy, 
 def test_what_the_rig_keeps_to_itself_is_not_asked_of_its_log(shy, tmp_path):
     """The world's file holds the hidden flow; the twin's ensemble must not."""
     from configs.twin_config import TwinConfig
-    from core_eval.harm.twin.from_log import nominal_world
+    from core_eval.harm.twin.logged_episode import nominal_world
 
     db = run(str(shy), tmp_path)
     with LogReader(db) as reader:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from software_rig import CORE_WORLDS, simulator
 
-from core_eval.harm.baselines import public
+from core_eval.harm.golden import public
 
 OK = "ok"
 
