@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.reliability_diagram import bins
-from core_eval.report.pictures.risk_coverage import Choice, risk_coverage
+from core_eval.report.pictures.risk_coverage import Band, risk_coverage
 from core_eval.statistics.intervals import wilson
 
 COUNTED, SURE = 0.5, 0.9
@@ -107,6 +107,6 @@ def by_rule(records: Sequence[Told]) -> dict[str, tuple[int, float, int, int]]:
     }
 
 
-def told_choices(records: Sequence[Told]) -> list[Choice]:
+def told_choices(records: Sequence[Told]) -> list[Band]:
     """Return what each band of `unknown` costs."""
     return risk_coverage([(one.probability, float(one.happened)) for one in records])

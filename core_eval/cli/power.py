@@ -12,11 +12,11 @@ from core_eval.cli.output import Json, UsageError, console, print_json
 from core_eval.cli.references import episodes_of
 from core_eval.report.tables.fitted_table import Table
 from core_eval.score.agent_names import short_names
-from core_eval.score.power import Plan, Spread, plans, spread_between, spread_of_itself
+from core_eval.score.power import PairSpread, Plan, plans, spread_between, spread_of_itself
 from core_eval.score.repeated import by_agent
 from core_eval.score.thresholds import UnknownMetricError, metric_named
 
-Row = tuple[str, str, "Spread", "list[Plan]"]
+Row = tuple[str, str, "PairSpread", "list[Plan]"]
 
 
 def power(

@@ -14,7 +14,7 @@ from core_eval.log.events import Tracked, untracked
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ExportFormat:
     """A format.
 
     Attributes:
@@ -29,18 +29,20 @@ class Format:
 
 
 FORMATS = (
-    Format("csv", csv_files.write, folder=True),
-    Format("jsonl", jsonl.write, folder=False),
-    Format("parquet", parquet.write, folder=True),
-    Format("otel", otel.write, folder=False),
-    Format("inspect", inspect_logs.write, folder=True),
-    Format("mcap", mcap_files.write, folder=True),
-    Format("rrd", rrd.write, folder=True),
-    Format("datasette", datasette.write, folder=False),
+    ExportFormat("csv", csv_files.write, folder=True),
+    ExportFormat("jsonl", jsonl.write, folder=False),
+    ExportFormat("parquet", parquet.write, folder=True),
+    ExportFormat("otel", otel.write, folder=False),
+    ExportFormat("inspect", inspect_logs.write, folder=True),
+    ExportFormat("mcap", mcap_files.write, folder=True),
+    ExportFormat("rrd", rrd.write, folder=True),
+    ExportFormat("datasette", datasette.write, folder=False),
 )
 
 
-def export(log: LogReader, run_id: int | None, form: Format, path: Path, tracked: Tracked = untracked) -> int:
+def export(
+    log: LogReader, run_id: int | None, form: ExportFormat, path: Path, tracked: Tracked = untracked
+) -> int:
     """Write a run, or all runs, and return the number of episodes.
 
     The files replace existing ones of the same name when all of them are complete.
@@ -68,7 +70,7 @@ def export(log: LogReader, run_id: int | None, form: Format, path: Path, tracked
     return len(ids)
 
 
-def _check(log: LogReader, form: Format, path: Path) -> None:
+def _check(log: LogReader, form: ExportFormat, path: Path) -> None:
     if not path.absolute().parent.is_dir():
         raise ExportError(f"-o {path}: there is no folder {path.absolute().parent}; create it first")
     if form.folder and path.exists() and not path.is_dir():

@@ -18,7 +18,7 @@ EXACT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ExportTable:
     """A table.
 
     Attributes:
@@ -126,8 +126,8 @@ def _cell(kind: Kind, value: Any) -> Any:
 
 
 TABLES = (
-    Table("episodes", EPISODES, _episode_rows),
-    Table("steps", STEP, _step_rows),
-    Table("samples", SAMPLE, _sample_rows),
-    Table("harm", HARM, _harm_rows),
+    ExportTable("episodes", EPISODES, _episode_rows),
+    ExportTable("steps", STEP, _step_rows),
+    ExportTable("samples", SAMPLE, _sample_rows),
+    ExportTable("harm", HARM, _harm_rows),
 )

@@ -14,7 +14,7 @@ import numpy as np
 from core_eval.harm.answers import answer_difference, answer_of
 from core_eval.harm.replay import Player, Replay, Terminal
 from core_eval.harm.report import ExecutedCall
-from core_eval.harm.telemetry import Comparison
+from core_eval.harm.telemetry import TelemetryComparison
 from core_eval.path.calls import CallStatus
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
@@ -123,7 +123,7 @@ def compare(
     effect are valid.
     """
     before = original.received[change.call]
-    comparison = Comparison(original.by_sensor, original.sensor_specs, original.samples[:before])
+    comparison = TelemetryComparison(original.by_sensor, original.sensor_specs, original.samples[:before])
     simulator = player.simulator
     caused = [event for event in original.events if event.call == change.call]
     taken, index, effect, until = 0, change.call, False, math.inf
@@ -203,7 +203,7 @@ def recurs(event: HarmEvent, original: Sequence[HarmEvent], others: Sequence[Har
     return False
 
 
-def _take(comparison: Comparison, received: Sequence[Sample], taken: int) -> int:
+def _take(comparison: TelemetryComparison, received: Sequence[Sample], taken: int) -> int:
     comparison.take_all(received[taken:])
     return len(received)
 

@@ -15,7 +15,7 @@ CHANGE_TIME_S = TIMING_S
 """Tolerance, s, for sensors that report changes, whose samples are stamped on arrival."""
 
 
-class Comparison:
+class TelemetryComparison:
     """Compares an episode's samples with its counterfactual's, as these arrive.
 
     A sensor's samples are compared index by index, with their times where it reports changes. One that tells
@@ -220,7 +220,7 @@ def first_difference(
         `sensor`, `index`, `t`, `value`, `counterfactual`, `counterfactual_t`.
     """
     earlier = list(before)
-    comparison = Comparison(by_sensor([*earlier, *samples]), specs, earlier)
+    comparison = TelemetryComparison(by_sensor([*earlier, *samples]), specs, earlier)
     comparison.take_all(counterfactual)
     return comparison.end()
 

@@ -14,7 +14,7 @@ PAST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PageEvent:
     """An event to show: an increasing number, a kind, and JSON text."""
 
     id: int
@@ -30,8 +30,8 @@ class History:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._events: dict[str, Event] = {}
-        self._past: list[Event] = []
+        self._events: dict[str, PageEvent] = {}
+        self._past: list[PageEvent] = []
         self._count = 0
         self._wakers: set[Callable[[], None]] = set()
         self._closed = False
@@ -52,7 +52,7 @@ class History:
         text = json.dumps(data, ensure_ascii=False, default=str)
         with self._lock:
             self._count += 1
-            event = Event(self._count, kind, text)
+            event = PageEvent(self._count, kind, text)
             if kind == "episode":
                 self._events.clear()
             if kind == "past":
@@ -64,7 +64,7 @@ class History:
                 self._events[name] = event
         self._wake()
 
-    def since(self, last: int) -> list[Event]:
+    def since(self, last: int) -> list[PageEvent]:
         """Return the current events after the one with this number, oldest first."""
         with self._lock:
             events = [event for event in (*self._past, *self._events.values()) if event.id > last]

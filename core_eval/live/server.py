@@ -24,7 +24,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from core_eval.live.access import Address, Authorizer
-from core_eval.live.history import Event, History
+from core_eval.live.history import History, PageEvent
 from core_eval.log import LogError
 from core_eval.report.page.templating import TEMPLATES
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
@@ -244,7 +244,7 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def _as_text(event: Event, source: int, last: Sequence[int]) -> str:
+def _as_text(event: PageEvent, source: int, last: Sequence[int]) -> str:
     """Return an event; its id says how far every source is, its name of which source it is but the first."""
     kind = f"{event.kind}@{source}" if source else event.kind
     return f"id: {','.join(map(str, last))}\nevent: {kind}\ndata: {event.data}\n\n"

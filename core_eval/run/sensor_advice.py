@@ -29,7 +29,7 @@ MUTATED = "mutated"
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateSensors:
     """The sensors that may be bought.
 
     Attributes:
@@ -43,7 +43,7 @@ class Candidates:
     pieces: Mapping[str, int]
 
 
-def candidates(world: World, prices: SensorPrices, finer: Path | None = None) -> Candidates:
+def candidates(world: World, prices: SensorPrices, finer: Path | None = None) -> CandidateSensors:
     """Return the finer sensors of a world that have a price and that it does not have.
 
     Args:
@@ -74,7 +74,7 @@ def candidates(world: World, prices: SensorPrices, finer: Path | None = None) ->
         raise ConfigError(f"the price list has none of the sensors in {path} that the rigs lack")
     both = replace(world, state=merged_state(world, {"sensors": specs}))
     pieces = Counter(name.partition(".")[0] for name in make_simulator(both).sensor_specs)
-    return Candidates(
+    return CandidateSensors(
         specs,
         {kind: prices.sensors[kind].of_one * pieces[kind] for kind in specs},
         {kind: pieces[kind] for kind in specs},
@@ -130,7 +130,7 @@ def chosen_events(reader: LogReader, most: int) -> tuple[list[Event], int]:
 def advise(
     path: Path,
     events: Sequence[Event],
-    found: Candidates,
+    found: CandidateSensors,
     *,
     jobs: int,
     rigs: Rigs,

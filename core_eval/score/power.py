@@ -18,7 +18,7 @@ TRIES = (1, 3, 5, 10)
 
 
 @dataclass(frozen=True)
-class Spread:
+class PairSpread:
     """The variance of the difference of two tries from the same start.
 
     Attributes:
@@ -46,7 +46,7 @@ class Plan:
         return self.tasks * self.tries
 
 
-def spread_of(differences: Iterable[tuple[str, float]]) -> Spread:
+def spread_of(differences: Iterable[tuple[str, float]]) -> PairSpread:
     """Return the spread of differences with their tasks, by analysis of variance (one way)."""
     tasks: dict[str, list[float]] = {}
     for task, value in differences:
@@ -56,13 +56,13 @@ def spread_of(differences: Iterable[tuple[str, float]]) -> Spread:
     repeats = pairs - len(own)
     within = sum(float(((one - one.mean()) ** 2).sum()) for one in own) / repeats if repeats else None
     if len(own) < 2:
-        return Spread(None, within, len(own), pairs)
+        return PairSpread(None, within, len(own), pairs)
     means = float(np.var([one.mean() for one in own], ddof=1))
     by_tries = (within or 0.0) * float(np.mean([1.0 / len(one) for one in own]))
-    return Spread(max(0.0, means - by_tries), within, len(own), pairs)
+    return PairSpread(max(0.0, means - by_tries), within, len(own), pairs)
 
 
-def spread_between(first: Sequence[EpisodeRow], second: Sequence[EpisodeRow], metric: str) -> Spread:
+def spread_between(first: Sequence[EpisodeRow], second: Sequence[EpisodeRow], metric: str) -> PairSpread:
     """Return the spread of the differences of two agents, over the starts that both had."""
     old, new = by_start(counted(first)), by_start(counted(second))
     return spread_of(
@@ -74,7 +74,7 @@ def spread_between(first: Sequence[EpisodeRow], second: Sequence[EpisodeRow], me
     )
 
 
-def spread_of_itself(episodes: Sequence[EpisodeRow], metric: str) -> Spread:
+def spread_of_itself(episodes: Sequence[EpisodeRow], metric: str) -> PairSpread:
     """Return the spread that an unchanged agent has against itself: its tries differ, its tasks do not.
 
     Seeds in common make it smaller.
@@ -83,11 +83,11 @@ def spread_of_itself(episodes: Sequence[EpisodeRow], metric: str) -> Spread:
         (row.task, value) for row in counted(episodes) if (value := row.scores.get(metric)) is not None
     )
     if own.within is None:
-        return Spread(None, None, own.tasks, own.pairs)
-    return Spread(0.0 if own.tasks > 1 else None, 2.0 * own.within, own.tasks, own.pairs)
+        return PairSpread(None, None, own.tasks, own.pairs)
+    return PairSpread(0.0 if own.tasks > 1 else None, 2.0 * own.within, own.tasks, own.pairs)
 
 
-def plans(spread: Spread, difference: float, alpha: float, power: float) -> list[Plan]:
+def plans(spread: PairSpread, difference: float, alpha: float, power: float) -> list[Plan]:
     """Return what suffices with each number of tries a task; of a single task how many tries of it."""
     if spread.between is None:
         if spread.within is None:

@@ -21,7 +21,7 @@ _BEND = 26.0
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """Places: the layer, and the distance along it.
 
     Attributes:
@@ -35,7 +35,7 @@ class Layout:
     backward: frozenset[Edge]
 
 
-def arrange(nodes: Sequence[str], edges: Sequence[Edge], room: float) -> Layout:
+def arrange(nodes: Sequence[str], edges: Sequence[Edge], room: float) -> GraphLayout:
     """Lay out a graph in layers; the first node stands in the first one.
 
     Each node takes so much room along its layer. Edges from a node to itself are not given.
@@ -64,7 +64,7 @@ def arrange(nodes: Sequence[str], edges: Sequence[Edge], room: float) -> Layout:
         for item in row:
             where[item] = (number, place + wide[item] / 2)
             place += wide[item]
-    return Layout(
+    return GraphLayout(
         places={node: where[node] for node in nodes},
         routes={edge: tuple(where[bend] for bend in passed) for edge, passed in bends.items()},
         backward=frozenset(backward),

@@ -14,7 +14,7 @@ SIDE, LEFT, TOP, BELOW, RIGHT = 180.0, 46.0, 12.0, 40.0, 24.0
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Band:
     """What a band of `unknown` does.
 
     Attributes:
@@ -31,7 +31,7 @@ class Choice:
     risk: float | None
 
 
-def risk_coverage(events: Sequence[tuple[float, float]]) -> list[Choice]:
+def risk_coverage(events: Sequence[tuple[float, float]]) -> list[Band]:
     """Return the choices for events, each with the twin's probability and the true one.
 
     The true one is 0 or 1 where it is known; the twin's own gives the risk that it expects itself.
@@ -41,17 +41,17 @@ def risk_coverage(events: Sequence[tuple[float, float]]) -> list[Choice]:
         told = [(said, true) for said, true in events if said <= low or said >= high]
         wrong = sum(1.0 - true if said >= high else true for said, true in told)
         share = len(told) / max(1, len(events))
-        found.append(Choice(low, high, len(told), share, wrong / len(told) if told else None))
+        found.append(Band(low, high, len(told), share, wrong / len(told) if told else None))
     return found
 
 
-def expected_choices(events: Iterable[HarmRow]) -> list[Choice]:
+def expected_choices(events: Iterable[HarmRow]) -> list[Band]:
     """Return what a twin expects of each choice, by its own probabilities; empty without any."""
     own = [event.probability for event in events if event.probability is not None]
     return risk_coverage([(chance, chance) for chance in own]) if own else []
 
 
-def risk_svg(choices: Sequence[Choice]) -> str:
+def risk_svg(choices: Sequence[Band]) -> str:
     """Return the curve: share with a verdict across, share of these that is wrong up."""
     drawn = [(one, one.risk) for one in choices if one.risk is not None]
     top = max((0.1, *(risk for _, risk in drawn)))
@@ -73,6 +73,6 @@ def risk_svg(choices: Sequence[Choice]) -> str:
     return plot.svg()
 
 
-def band_words(one: Choice) -> str:
+def band_words(one: Band) -> str:
     """Return the bounds of `unknown` in words."""
     return "never" if one.low == one.high else f"{one.low:g} to {one.high:g}"

@@ -30,7 +30,7 @@ PIECE = re.compile(r".+?(?:[_/#(]+(?![_/#(])|[:,](?!\d)|[-.](?=[^\W\d])|$)", re.
 
 
 @dataclass
-class Column:
+class FittedColumn:
     """A column; what is right-justified are numbers, which stay whole.
 
     Attributes:
@@ -64,7 +64,7 @@ class Table:
     """
 
     def __init__(self, *headings: str, optional: Sequence[str] = (), numbers: Sequence[str] = ()) -> None:
-        self.columns = [Column(one, "right" if one in numbers else "left") for one in headings]
+        self.columns = [FittedColumn(one, "right" if one in numbers else "left") for one in headings]
         self.caption = ""
         self.optional = tuple(optional)
         self._rows: list[list[Text]] = []
@@ -240,7 +240,10 @@ def _breaks(plain: str, width: int) -> list[int]:
 
 
 def _side_by_side(
-    cells: Sequence[Sequence[Text]], columns: Sequence[Column], inner: Sequence[int], outer: Sequence[int]
+    cells: Sequence[Sequence[Text]],
+    columns: Sequence[FittedColumn],
+    inner: Sequence[int],
+    outer: Sequence[int],
 ) -> Iterable[Text]:
     for number in range(max(map(len, cells))):
         line = Text()

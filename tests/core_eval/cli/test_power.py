@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.chance import difficulties, rows
 from core_eval.cli.main import main
-from core_eval.score.power import Plan, Spread, plans, spread_between, spread_of, spread_of_itself
+from core_eval.score.power import PairSpread, Plan, plans, spread_between, spread_of, spread_of_itself
 from core_eval.statistics.estimates import summarize
 
 
@@ -26,14 +26,14 @@ def log(tmp_path_factory):
 def test_the_spread_is_split_into_tasks_and_tries():
     # Means 1 and 4, of which each has the variance 2 / 2 by its tries.
     spread = spread_of([("a", 0.0), ("a", 2.0), ("b", 3.0), ("b", 5.0)])
-    assert spread == Spread(between=pytest.approx(4.5 - 1.0), within=pytest.approx(2.0), tasks=2, pairs=4)
+    assert spread == PairSpread(between=pytest.approx(4.5 - 1.0), within=pytest.approx(2.0), tasks=2, pairs=4)
     assert spread_of([("a", 0.0), ("b", 3.0)]).within is None
     assert spread_of([("a", 0.0), ("a", 3.0)]).between is None
 
 
 def test_nothing_is_planned_without_a_spread():
-    assert plans(Spread(None, None, 1, 1), 0.1, 0.05, 0.8) == []
-    assert plans(Spread(0.0, 0.0, 5, 9), 0.1, 0.05, 0.8)[0] == Plan(1, 3)
+    assert plans(PairSpread(None, None, 1, 1), 0.1, 0.05, 0.8) == []
+    assert plans(PairSpread(0.0, 0.0, 5, 9), 0.1, 0.05, 0.8)[0] == Plan(1, 3)
     once = spread_of_itself(rows(np.random.default_rng(1), [0.5] * 6, 1), "path_correctness")
     assert plans(once, 0.1, 0.05, 0.8) == []
 

@@ -19,7 +19,7 @@ from episode_start import START
 from live_browser import Browser, open_page
 
 from core_eval.live.access import Address, Authorizer
-from core_eval.live.history import Event, History
+from core_eval.live.history import History, PageEvent
 from core_eval.live.live_run import LiveRun, live_run
 from core_eval.live.server import LivePage, serve_page
 from core_eval.log import RunLog
@@ -159,7 +159,7 @@ def test_the_limit_of_descriptors_is_raised_as_far_as_it_is_of_use(monkeypatch: 
 class SlowHistory(History):
     """Takes its time to tell what was, so that the browser is gone before the first event is written."""
 
-    def since(self, last: int) -> list[Event]:
+    def since(self, last: int) -> list[PageEvent]:
         time.sleep(0.5)
         return super().since(last)
 
