@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
-from core_eval.harm import ExecutedCall
 from core_eval.harm.assessment import Judge
 from core_eval.harm.counterfactual import Change, outcome_difference, play_changed, state_matches
 from core_eval.harm.replay import Player, Replay
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.telemetry import first_difference
 from core_eval.log import HarmRow
 from devices.harm import LEAVE_OUT

@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, make_simulator
-from core_eval.harm import ExecutedCall, HarmReport, assess
+from core_eval.harm.assessment import assess
+from core_eval.harm.report import ExecutedCall, HarmReport
 from core_eval.path import Call, OnlineScorer
 from core_eval.verify.task import example_calls
 from devices.farm_rover.world import FarmWorld

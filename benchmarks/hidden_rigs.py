@@ -23,8 +23,9 @@ from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from benchmarks.reliability import Record
 from configs.tasks_loader import Task, list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
-from core_eval.harm import ExecutedCall, assess
+from core_eval.harm.assessment import assess
 from core_eval.harm.replay import Player
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import FittedParameter, Priors

@@ -272,17 +272,6 @@ def would_answer(simulator: Simulator[Any], tool: str, arguments: Mapping[str, A
     return Outcome(CallStatus.OK) if outcome.status == CallStatus.FAULT else outcome
 
 
-def replay_episode(
-    make_simulator: MakeSimulator, init: Mapping[str, Any], seed: int, calls: Sequence[ExecutedCall]
-) -> Replay:
-    """Replay an unchanged episode on a new simulator.
-
-    Raises:
-        ReplayError: the simulator refuses the initial state.
-    """
-    return Player(make_simulator, init, seed).play(calls, checkpoints=False)
-
-
 def first_mismatch(
     calls: Sequence[ExecutedCall], replay: Replay, seconds: float = SAME_DURATION
 ) -> str | None:

@@ -14,7 +14,7 @@ from benchmarks.finer_sensors import (
 )
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import load_world, make_simulator
-from core_eval.harm import assess
+from core_eval.harm.assessment import assess
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,8 @@ from arm_rig import do as do_arm
 from farm_rig import at, do, rover
 from tank_rig import tank, wait
 
-from core_eval.harm import ExecutedCall, assess
+from core_eval.harm.assessment import assess
+from core_eval.harm.report import ExecutedCall
 from devices.harm import LEAVE_OUT
 
 

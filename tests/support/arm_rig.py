@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from paths import ROOT
 
-from core_eval.harm import ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from devices.harm import HarmEvent
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.robotic_arm.world import BenchWorld

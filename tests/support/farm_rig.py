@@ -8,7 +8,7 @@ import yaml
 from paths import ROOT
 
 from configs.worlds_loader import load_world
-from core_eval.harm import ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from devices.farm_rover.world import FarmWorld
 from devices.outcome import Outcome
 from devices.sensors import Sample

@@ -13,8 +13,8 @@ import pytest
 from configs.tasks_loader import TASKS_FOLDER, Task, list_tasks
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
-from core_eval.harm import ExecutedCall, assess
-from core_eval.harm.report import HarmReport
+from core_eval.harm.assessment import assess
+from core_eval.harm.report import ExecutedCall, HarmReport
 from sims.software.world import SoftwareWorld
 from sims.world_type import WORLD_TYPES
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from farm_rig import WORLD, Script, do, rover
 
-from core_eval.harm import ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from devices.harm import HarmEvent

@@ -16,7 +16,8 @@ from so101_rig import needs_so101
 
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.cli.main import main
-from core_eval.harm import ExecutedCall, Player
+from core_eval.harm.replay import Player
+from core_eval.harm.report import ExecutedCall
 from devices.outcome import PROTECTIVE_STOP
 from sims.software.world import SoftwareWorld
 from sims.world_type import WORLD_TYPES

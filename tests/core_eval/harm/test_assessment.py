@@ -4,10 +4,12 @@ from threading import Event
 
 import pytest
 from farm_rig import WORLD, at, executed
+from plain_replay import replay_episode
 
-from core_eval.harm import ExecutedCall, ReplayError, assess
+from core_eval.harm.assessment import assess
 from core_eval.harm.counterfactual import Change, play_changed, recurs
-from core_eval.harm.replay import Player, replay_episode
+from core_eval.harm.replay import Player, ReplayError
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import agrees_where_reported, resolve
 from core_eval.log.rows import Observation
 from core_eval.path import Call

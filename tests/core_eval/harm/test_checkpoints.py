@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core_eval.harm import ExecutedCall, Player, assess
+from core_eval.harm.assessment import assess
 from core_eval.harm.counterfactual import same_future
+from core_eval.harm.replay import Player
+from core_eval.harm.report import ExecutedCall
 from core_eval.text.values import alike
 from sims.farm_rover.simulator import FarmSimulator
 from sims.robotic_arm.simulator import ArmSimulator

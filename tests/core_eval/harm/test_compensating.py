@@ -3,9 +3,11 @@ from threading import Event
 import arm_rig
 import pytest
 from farm_rig import WORLD, at, executed
+from plain_replay import replay_episode
 
 from configs.worlds_loader import load_world, make_simulator
-from core_eval.harm import ExecutedCall, compensating_pairs, replay_episode
+from core_eval.harm.compensating import compensating_pairs
+from core_eval.harm.report import ExecutedCall
 from core_eval.path import compile_plan
 from devices.farm_rover.tools import FARM_ROVER
 from devices.robotic_arm.tools import ROBOTIC_ARM

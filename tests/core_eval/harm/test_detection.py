@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from farm_rig import WORLD, Script, at, executed
+from plain_replay import replay_episode
 
 from configs.variation import Variation
 from configs.worlds_loader import load_world
@@ -13,7 +14,6 @@ from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
 from core_eval.harm.detection.rigs import Key, Kind, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS, stretches, vector_of
-from core_eval.harm.replay import replay_episode
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
 from sims.farm_rover.simulator import FarmSimulator

@@ -2,7 +2,7 @@
 
 from farm_rig import WORLD, at, executed
 
-from core_eval.harm import assess
+from core_eval.harm.assessment import assess
 from core_eval.harm.golden import excess
 from core_eval.path import Call
 from devices.harm import HarmEvent

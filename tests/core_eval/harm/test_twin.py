@@ -8,7 +8,7 @@ import pytest
 from farm_rig import WORLD, at, rover
 from twin_rig import key, logged, make, nominal, priors
 
-from core_eval.harm import ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin import particles
 from core_eval.harm.twin.likelihood import disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 from farm_rig import WORLD, at, executed
+from plain_replay import replay_episode
 
 from core_eval.cli.main import main
 from core_eval.harm.event_trace import trace_event
-from core_eval.harm.replay import replay_episode
 from core_eval.harm.signals import find_number
 from core_eval.log import HarmRow, LogReader
 from core_eval.report.page.event_choice import most_evident, trace_of

@@ -10,7 +10,7 @@ import pytest
 
 from configs.tasks_loader import list_tasks
 from core_eval.cli.main import main
-from core_eval.harm import HarmReport
+from core_eval.harm.report import HarmReport
 from core_eval.log import FailureRow, HarmRow, LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.log.rows import TruthRow

@@ -3,7 +3,7 @@
 import pytest
 from arm_rig import WORLD, arm, do, events, executed, to
 
-from core_eval.harm import assess
+from core_eval.harm.assessment import assess
 from devices.outcome import PROTECTIVE_STOP
 from sims.robotic_arm.simulator import ArmSimulator
 

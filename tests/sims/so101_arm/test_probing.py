@@ -7,7 +7,7 @@ from paths import ROOT
 from so101_rig import KIND, do, needs_so101, so101, world
 
 from agents.baselines.scripted import read_script
-from core_eval.harm import ExecutedCall
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.calibration import Calibration, calibrate
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors

@@ -11,8 +11,8 @@ import pytest
 from pydantic import Field
 from software_rig import Script
 
-from core_eval.harm import ExecutedCall, assess
-from core_eval.harm.report import HarmReport
+from core_eval.harm.assessment import assess
+from core_eval.harm.report import ExecutedCall, HarmReport
 from devices.faults import Fault, Faults
 from devices.harm import HarmRule
 from devices.sensors import SensorSpec
