@@ -72,6 +72,9 @@ uint8_t board_ripe(uint8_t plant) { return plant == 0; }
 uint8_t board_pests(uint8_t plant) { return plant == 0; }
 float board_moisture(uint8_t plant) { return plant * 0.0f; }
 float board_battery(void) { return 1; }
+uint8_t board_person(void) { return 0; }
+float board_person_distance(void) { return 0; }
+float board_person_bearing(void) { return 0; }
 uint32_t board_ms(void) { return milliseconds; }
 
 uint8_t board_steps_due(void) {
