@@ -1,8 +1,10 @@
-"""Selects the harm events of a log that are drawn closely, and traces them."""
+"""Selects the harm events of a log that are drawn closely, traces them, and draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
 
 from configs.worlds_loader import make_simulator
 from core_eval.harm.event_trace import EventTrace, trace_event
@@ -10,9 +12,34 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import ReplayError
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.log.rows import SampleRow
-from core_eval.report.pictures.event_drawing import sensors_of
+from core_eval.report.pictures.event_drawing import event_svg, sensors_of
 from devices.harm import HarmEvent
-from sims.world_type import rule_of
+from sims.world_type import rule_of, unit_of
+
+DRAWINGS = 12
+"""Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
+"""
+DRAWN_PER_EPISODE = 2
+
+
+def close_drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:
+    """Return by episode the drawings of those of its events that are drawn closely, by index."""
+    found: dict[int, dict[int, Markup]] = {}
+    left = DRAWINGS
+    for row in episodes:
+        events, samples = reader.harm(row.id), reader.samples(row.id)
+        own = found.setdefault(row.id, {})
+        for event in most_evident(row.device, events):
+            if len(own) == min(DRAWN_PER_EPISODE, left):
+                break
+            trace = trace_of(reader, row, event, samples)
+            if trace is not None:
+                svg = event_svg(event, samples, unit_of(row.device, event.kind), trace)
+                own[events.index(event)] = Markup(svg)
+        left -= len(own)
+        if not left:
+            break
+    return found
 
 
 def most_evident(device: str, events: Iterable[HarmRow]) -> list[HarmRow]:

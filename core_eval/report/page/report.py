@@ -15,14 +15,13 @@ from core_eval.log.charged import blameless
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
 from core_eval.log.events import Tracked, untracked
 from core_eval.report.page.episode import episode_view
-from core_eval.report.page.event_choice import most_evident, trace_of
+from core_eval.report.page.event_choice import close_drawings
 from core_eval.report.page.first_page import agent_lines, worst_episodes
 from core_eval.report.page.grid import world_grid
 from core_eval.report.page.stories import Page, Stories, story_pages
 from core_eval.report.page.templating import environment_of_pages, tool_sets_of
 from core_eval.report.pictures.agent_charts import scatters
 from core_eval.report.pictures.driven_way import Ways
-from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import event_pictures
 from core_eval.report.pictures.risk_coverage import expected_choices, risk_svg
 from core_eval.report.pictures.roc_drawing import logged_curves, panel_svg, set_names
@@ -50,12 +49,7 @@ from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
 from core_eval.score.suites import mixed_suites
 from core_eval.score.summary import front
-from sims.world_type import unit_of
 
-DRAWINGS = 12
-"""Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
-"""
-DRAWN_PER_EPISODE = 2
 IN_ONE = 100
 """Episodes that one page holds at most; of more, each has a page of its own."""
 EVERYTHING = "everything.html"
@@ -84,7 +78,7 @@ def html_pages(
     episodes, _ = of_one_reading((wanted or EpisodeFilter()).choose(reader, reader.episodes()))
     runs = {run.id: run for run in reader.runs()}
     worst = sorted(episodes, key=worst_first)
-    drawings = _drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
+    drawings = close_drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
     pictures = event_pictures(reader, tracked("drawing pictures", worst[:STORIES], len(worst[:STORIES])))
     harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
     ways = Ways()
@@ -212,23 +206,3 @@ def _about(episodes: Sequence[EpisodeRow], runs: Iterable[RunRow]) -> str:
     told = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
     days = sorted({time.strftime("%-d %b %Y", time.gmtime(run.created)) for run in runs})
     return f"{told[0]}: {', '.join(told[1:])}{' · ' if days else ''}{', '.join(days[:3])}"
-
-
-def _drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:
-    """Return by episode the drawings of those of its events that are drawn closely, by index."""
-    found: dict[int, dict[int, Markup]] = {}
-    left = DRAWINGS
-    for row in episodes:
-        events, samples = reader.harm(row.id), reader.samples(row.id)
-        own = found.setdefault(row.id, {})
-        for event in most_evident(row.device, events):
-            if len(own) == min(DRAWN_PER_EPISODE, left):
-                break
-            trace = trace_of(reader, row, event, samples)
-            if trace is not None:
-                svg = event_svg(event, samples, unit_of(row.device, event.kind), trace)
-                own[events.index(event)] = Markup(svg)
-        left -= len(own)
-        if not left:
-            break
-    return found
