@@ -205,9 +205,11 @@ class TaskAutomaton:
         for symbol in self._by_tool.get(call.name, ()):
             if not symbol.fits(call.arguments):
                 continue
+            if symbol.fact is None and loop is None:
+                return symbol.name
             target = None if state is None else self.delta.get((state, symbol.name))
             if symbol.fact is None:
-                return symbol.name if loop is None or target not in (None, state) else loop
+                return loop if target in (None, state) else symbol.name
             if target is not None and symbol.is_told(call):
                 if target != state:
                     return symbol.name
