@@ -126,6 +126,11 @@ class SoftwareWorld(Simulator[State]):
         if not (holds or self.call.forced):
             raise Refusal(code, message)
 
+    def check_order(self, tool: str) -> None:
+        """Refuse a call of a tool that is out of order."""
+        works = self.faults.strength(OUT_OF_ORDER, tool) == 0.0
+        self.check(works, OUT_OF_ORDER, f"{tool} is out of order. Other tools may work.")
+
     def found(self, items: Mapping[str, Item], name: str, what: str) -> Item:
         """The item of that name; the call is refused (code `not_found`) where there is none."""
         if name not in items:
@@ -145,8 +150,9 @@ class SoftwareWorld(Simulator[State]):
 
     def begin(self) -> None:
         """The initial state, and no history."""
-        for tool in sorted(self.world.faults.entities_of(OUT_OF_ORDER) - self.marks.keys()):
-            raise WorldError(f"faults: there is no tool {tool!r}; there are {', '.join(self.marks)}")
+        tools = self.device_type.by_name
+        for tool in sorted(self.world.faults.entities_of(OUT_OF_ORDER) - tools.keys()):
+            raise WorldError(f"faults: there is no tool {tool!r}; there are {', '.join(tools)}")
         self.state = self.world.model_copy(deep=True)
         self.history = History()
         self._left, self._lots, self._held = {}, Lots(), []
@@ -186,8 +192,7 @@ class SoftwareWorld(Simulator[State]):
     def _carry_out(self, tool: str, typed: ToolArguments, call: CallOptions) -> ToolResult:
         mark = self.marks[tool]
         self.call, self._harm = call, []
-        works = self.faults.strength(OUT_OF_ORDER, tool) == 0.0
-        self.check(works, OUT_OF_ORDER, f"{tool} is out of order. Other tools may work.")
+        self.check_order(tool)
         arguments = {name: getattr(typed, name) for name in type(typed).model_fields}
         undos = {name: one.undone_by for name, one in self.marks.items()}
         undone = self.history.undone_by(tool, arguments, undos)
