@@ -35,11 +35,16 @@ def tells(text: str, secret: str, public: Iterable[str] = ()) -> bool:
 @lru_cache(maxsize=256)
 def _telling(secret: str, public: tuple[str, ...]) -> frozenset[object]:
     """What a secret text may be known by, and no public text has."""
-    return frozenset(marks(secret, secret)) - {mark for one in public for mark in marks(one, secret)}
+    return marks(secret, secret).difference(*(marks(one, secret) for one in public))
 
 
-def marks(text: str, secret: str) -> Iterator[object]:
+@lru_cache(maxsize=8192)
+def marks(text: str, secret: str) -> frozenset[object]:
     """What a text may be known by; its rows are as long as those of a secret, which may be short."""
+    return frozenset(_marks(text, secret))
+
+
+def _marks(text: str, secret: str) -> Iterator[object]:
     words, all_words = tokens(text), tokens(secret)
     yield from (word for word in words if is_key(word))
     for line in (*map(tokens, LINE.split(text)), *pairwise(words)):
