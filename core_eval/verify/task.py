@@ -62,12 +62,14 @@ class RunOutcome:
         harm: the harm events; None if there are none.
         missed: the conditions of the goal that do not hold.
         incautious: the cautions that were not kept.
+        told: whether each call that asks for a fact was told it.
     """
 
     refused: str | None
     harm: str | None
     missed: tuple[str, ...]
     incautious: tuple[str, ...] = ()
+    told: bool = True
 
     @property
     def good(self) -> bool:
@@ -116,7 +118,8 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
         calls = example_calls(task.automaton, mutant, task.offered)
         outcome = try_calls(task, simulator, calls, seed)
         accepted = accepts(task.automaton, calls)
-        if accepted and not outcome.good:
+        # A call that is not told its fact is no step of the path, whatever comes after it.
+        if accepted and outcome.told and not outcome.good:
             faults.append(f"too wide: accepts {' '.join(mutant)}, but {outcome.reason}")
         if not accepted and outcome.good and task.goal is not None:
             if _writes(task, mutant) in golden_writes:
@@ -159,7 +162,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
     initial = simulator.init(task.init, seed)
     if initial.status != CallStatus.OK:
         return RunOutcome(f"the initial state is refused: {initial.message}", None, ())
-    refused = None
+    refused, told = None, True
     stop = Event()
     conversation = task.conversation()
     states: list[Mapping[str, Any]] = []
@@ -172,6 +175,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
             refused = failed_call(k, call.name, outcome)
             break
         if not call.is_told_by(outcome.status, outcome.value):
+            told = False
             refused = f"call {k} ({call.name}) does not tell {call.asks}: the answer is {outcome.value}"
             break
     # Slow quantities, such as moisture after watering, settle before the goal is checked.
@@ -184,7 +188,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
     simulator.run_out()
     harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
     missed = () if task.goal is None else tuple(task.goal.missed(state))
-    return RunOutcome(refused, harm, missed, incautious)
+    return RunOutcome(refused, harm, missed, incautious, told)
 
 
 def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Iterator[str]:

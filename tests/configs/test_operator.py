@@ -185,3 +185,10 @@ def test_a_prompt_that_says_what_the_plan_asks_for_is_a_fault(tmp_path: Path) ->
     task = load_task(str(tmp_path / "task.yaml"))
     faults, _ = check_wording(task, [], None, 0)  # type: ignore[arg-type]
     assert faults == ["the plan asks the operator for 45 euros, which the prompt says"]
+
+
+def test_two_questions_in_another_order_are_not_accepted_by_their_words(tmp_path: Path) -> None:
+    """The plan is not too wide: what is asked alike is told apart by what the operator answers."""
+    twice = f"[{{look: {{fact: 40 euros, by: [ask]}}}}, {LOOK}, {PAY}]"
+    found = verify_task(load_task(written(tmp_path, twice)))
+    assert found.mutants > 0 and not found.faults
