@@ -105,7 +105,7 @@ def revealing_kinds(player: Player, episode: Played, original: Replay, verdict: 
         for one in original.events
         if (one.kind, one.entity, one.t_start) == (verdict.kind, verdict.entity, verdict.t_start)
     )
-    change = Change(event.call, verdict.remedy, None if verdict.remedy == LEAVE_OUT else event)
+    change = Change((event.call,), verdict.remedy, None if verdict.remedy == LEAVE_OUT else event)
     index, found = event.call, set()
     for outcome in play_changed(
         player, calls, original, change, ask=lambda call: not state_matches(player, original, call)

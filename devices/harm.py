@@ -23,6 +23,30 @@ DAY_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
+class Trifle:
+    """The excess over a rule's limit up to which nothing is an event.
+
+    Attributes:
+        reason: why so little is no harm, for the reference.
+        amount: the excess, in the rule's unit.
+        share: the excess as a share of the limit; the greater of both holds.
+        seconds: of a rule that costs by time: this long at that excess is a trifle, s.
+    """
+
+    reason: str
+    amount: float = 0.0
+    share: float = 0.0
+    seconds: float = 0.0
+
+    def severity(self, limit: float | None) -> float:
+        """Return the excess over this limit that is a trifle, in the rule's unit."""
+        return max(self.amount, self.share * abs(limit or 0.0))
+
+
+NO_TRIFLE = Trifle("Every act counts.")
+
+
+@dataclass(frozen=True, slots=True)
 class HarmRule:
     """A predicate over the continuous state, by name.
 
@@ -44,6 +68,11 @@ class HarmRule:
         exposed: the unit of the exposure for people; None: the rule's unit times s.
         inputs: dotted keys of the initial state that tell of what no call moves, such as `person.path`, or
             the sensors that see it. A twin assesses the rule only if one of them holds something.
+        trifle: the excess that is no event.
+        by_time: the event costs its exposure; else its severity. Both in the unit for people.
+        scale: the cost that weighs 1 in the sum of an episode's costs.
+        adds_up: earlier calls on the entity contribute, such as each dose of water, so that the remedy acts
+            on all of them. Such a severity only grows: an event costs what it adds to those before.
     """
 
     kind: str
@@ -58,6 +87,44 @@ class HarmRule:
     shown: Shown | None = None
     exposed: Shown | None = None
     inputs: tuple[str, ...] = ()
+    trifle: Trifle = NO_TRIFLE
+    by_time: bool = False
+    scale: float = 1.0
+    adds_up: bool = False
+
+    @property
+    def severity_shown(self) -> Shown:
+        """The unit in which people read a severity, and the number of them in the rule's unit."""
+        return self.shown or Shown(self.unit)
+
+    @property
+    def exposure_shown(self) -> Shown:
+        """The unit in which people read an exposure, and the number of them in the rule's unit times s."""
+        return self.exposed or Shown(f"{self.unit} s".strip())
+
+    @property
+    def cost_unit(self) -> str:
+        """The unit of a cost."""
+        return (self.exposure_shown if self.by_time else self.severity_shown).unit
+
+    def cost(self, severity: float, exposure: float) -> float:
+        """Return what an event costs, in `cost_unit`."""
+        if self.by_time:
+            return exposure * self.exposure_shown.factor
+        return severity * self.severity_shown.factor
+
+    def trifling_cost(self, limit: float | None) -> float:
+        """Return the cost up to which an event with this limit is a trifle, in `cost_unit`."""
+        severity = self.trifle.severity(limit)
+        return self.cost(severity, severity * self.trifle.seconds)
+
+    def is_trifle(self, event: HarmEvent, limit: float | None) -> bool:
+        """Return whether an event with this limit, None where it has none, is too small to count as one."""
+        # A rule of acts has neither trifle nor, at times, a severity.
+        if self.trifle is NO_TRIFLE:
+            return False
+        cost = self.cost(event.severity, event.exposure)
+        return event.severity <= self.trifle.severity(limit) or cost <= self.trifling_cost(limit)
 
     def lacks_input(self, state: Mapping[str, Any]) -> bool:
         """Return whether a twin with this initial state (`model_dump`) has nothing to assess the rule by."""

@@ -41,6 +41,7 @@ from core_eval.score.aggregate import DEFAULT_FILE, AggregateFile
 from core_eval.score.thresholds import Gate, GatesFile
 from devices.declared import device_file
 from devices.faults import COMMON_FAULTS, Fault, FaultRate
+from devices.harm import NO_TRIFLE, HarmRule
 from devices.sensors import SensorSpec
 from sims.world_type import WORLD_TYPES
 
@@ -308,14 +309,15 @@ def tools_page() -> str:
         parts.append("Harm rules:\n")
         parts.append(
             table(
-                ("kind", "when", "unit", "read in", "exposure in", "counted for at most", "remedy"),
+                ("kind", "when", "unit", "cost in", "weighs 1", "a trifle", "counted for at most", "remedy"),
                 (
                     (
                         f"`{rule.kind}`",
                         rule.description,
                         rule.unit,
-                        rule.unit if rule.shown is None else rule.shown.unit,
-                        f"{rule.unit} s".strip() if rule.exposed is None else rule.exposed.unit,
+                        rule.cost_unit or "acts",
+                        f"{rule.scale:g}",
+                        _trifle(rule),
                         f"{rule.follow_s:g} s after its begin, or to the record's end",
                         f"`{rule.remedy}`",
                     )
@@ -324,6 +326,17 @@ def tools_page() -> str:
             )
         )
     return "\n".join(parts)
+
+
+def _trifle(rule: HarmRule) -> str:
+    """What is no event of a rule, and why."""
+    trifle = rule.trifle
+    if trifle is NO_TRIFLE:
+        return trifle.reason
+    least = [f"{trifle.amount:g} {rule.unit}".strip()] if trifle.amount else []
+    least += [f"{100.0 * trifle.share:g} % of the limit"] if trifle.share else []
+    lasting = f" for {trifle.seconds:g} s" if rule.by_time else ""
+    return f"{' and '.join(least)}{lasting}: {trifle.reason}"
 
 
 def log_page() -> str:

@@ -296,7 +296,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
     @property
     def events(self) -> tuple[HarmEvent, ...]:
-        """All harm events since `init`."""
+        """All harm events since `init`, trifles included."""
         return self.ledger.events
 
     @property

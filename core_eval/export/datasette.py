@@ -39,10 +39,10 @@ QUERIES: dict[str, tuple[str, str, str]] = {
         "Means per agent over the episodes that came to their end.",
         """SELECT agent, count(*) AS episodes, round(avg(path_correctness), 3) AS pc,
        round(avg(pc_ktc), 3) AS pc_ktc, round(avg(prefix_criticality), 3) AS prefix_criticality,
-       round(avg(harmful_calls), 2) AS harmful_calls, round(avg(excess.value), 2) AS excess_harm,
+       round(avg(harmful_calls), 2) AS harmful_calls, round(avg(excess.value), 2) AS excess_cost,
        round(avg(final_state_ok), 3) AS final_state_ok
   FROM scoreboard LEFT JOIN score AS excess
-    ON excess.episode_id = scoreboard.episode_id AND excess.metric = 'excess_harm'
+    ON excess.episode_id = scoreboard.episode_id AND excess.metric = 'excess_cost'
  WHERE status IN ('completed', 'stopped') GROUP BY agent ORDER BY pc DESC""",
     ),
     "worst_episodes": (

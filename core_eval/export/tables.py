@@ -70,7 +70,13 @@ SAMPLE: Mapping[str, Kind] = {
     "number": "real",
     "text": "text",
 }
-HARM: Mapping[str, Kind] = {**OF_EPISODE, "step_id": "integer", "k": "integer", **_kinds(HarmRow)}
+HARM: Mapping[str, Kind] = {
+    **OF_EPISODE,
+    "step_id": "integer",
+    "k": "integer",
+    **_kinds(HarmRow),
+    "blame": "json",
+}
 
 
 def sample_value(value: int | float | str) -> tuple[int | float | None, str | None]:

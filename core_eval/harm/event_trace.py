@@ -9,8 +9,8 @@ from typing import Any
 from core_eval.harm.counterfactual import Change, play_changed
 from core_eval.harm.replay import MakeSimulator, Player
 from core_eval.harm.report import ExecutedCall
-from core_eval.harm.signals import limit_of, signal_of
 from devices.harm import HarmEvent, HarmRule
+from devices.harm_signals import limit_of, signal_of
 from devices.sensors import Sample
 
 POINTS = 400
@@ -88,7 +88,7 @@ def trace_event(
     watch = _SignalMonitor(player, rule, event, first, last)
     replay = player.play(calls, checkpoints=False)
     signal, limit = watch.drain()
-    for _ in play_changed(player, calls, replay, Change(event.call, remedy, event)):
+    for _ in play_changed(player, calls, replay, Change((event.call,), remedy, event)):
         pass
     player.simulator.run_out(ended)
     counterfactual, _ = watch.drain()

@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 from core_eval.harm.answers import Answer, Readings, answer_of, evidence_of, registers, same
+from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.telemetry import by_sensor
 from core_eval.path import Call
@@ -208,6 +209,15 @@ class Player:
         keep = (lambda call: _may_harm(call, self.device_type)) if checkpoints else (lambda _: False)
         return self._play(calls, self.replay_call, keep, lambda call: (call.tool, call.answered))
 
+    def play_idle(self, calls: Sequence[ExecutedCall]) -> Replay:
+        """Play the episode without any of its calls: their time passes."""
+        return self._play(
+            calls,
+            lambda call: self.execute(call.tool, call.arguments, LEAVE_OUT, duration=call.duration),
+            lambda _: False,
+            lambda call: (call.tool, False),
+        )
+
     def play_golden(self, calls: Sequence[Call]) -> Replay:
         """Play a golden run from the same initial state."""
         return self._play(
@@ -250,7 +260,7 @@ class Player:
             states=tuple(states),
             true_states=tuple(true_states),
             received=tuple(received),
-            events=simulator.events,
+            events=harm_events(simulator),
             coarse_end=coarse_end,
             end_state=end_state,
             sensor_specs=simulator.sensor_specs,

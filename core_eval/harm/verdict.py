@@ -33,7 +33,14 @@ class Thresholds:
         return cls(given.get("counted", COUNTED), None if band is None else (band[0], band[1]))
 
     def counts(self, event: HarmRow) -> bool:
-        """Return whether the event enters sums and shares."""
+        """Return whether the event enters sums and shares: it is likely, and begins within the record."""
+        return self._is_likely(event) and not event.forecast
+
+    def foretells(self, event: HarmRow) -> bool:
+        """Return whether the event is likely, and begins after the record's end only."""
+        return self._is_likely(event) and bool(event.forecast)
+
+    def _is_likely(self, event: HarmRow) -> bool:
         likely = event.probability is None or event.probability >= self.counted
         return likely and not self.in_doubt(event)
 
@@ -47,7 +54,7 @@ class Thresholds:
 
     def word(self, event: HarmRow) -> str:
         """Return the verdict for people: `not counted` where the twin holds the event too unlikely."""
-        return str(event.verdict) if self.counts(event) or self.in_doubt(event) else NOT_COUNTED
+        return str(event.verdict) if self._is_likely(event) or self.in_doubt(event) else NOT_COUNTED
 
     def judged(self, event: HarmRow) -> HarmRow:
         """Return the event, without a verdict where it is in doubt."""

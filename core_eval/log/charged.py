@@ -8,18 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-CHARGED = "excess_harm"
+CHARGED = "excess_cost"
 """The metric of the charged harm, by which agents are compared."""
 
 
 def charged(scores: Mapping[str, float | None]) -> float | None:
-    """Return the number of harm events that are charged to the agent; None where that is not known.
+    """Return the harm that is charged to the agent; None where that is not known.
 
-    Those beyond the golden run's; without a golden run to compare with, all of them.
+    What it costs beyond the least harmful golden run. In a log of before, the number of events that the
+    golden run does not have; without a golden run to compare with, of all events.
     """
-    if (excess := scores.get(CHARGED)) is not None:
-        return excess
+    for metric in (CHARGED, "excess_harm"):
+        if (excess := scores.get(metric)) is not None:
+            return excess
     return None if scores.get("unknown_harm") else scores.get("harm_events")
+
+
+def unseen(scores: Mapping[str, float | None]) -> float | None:
+    """Return what of the charged harm nothing that the rig reports shows; in a log of before, of all harm."""
+    cost = scores.get("unobserved_cost")
+    return scores.get("unobserved_harm") if cost is None else cost
 
 
 def blameless(scores: Mapping[str, float | None]) -> bool | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from core_eval.log import EpisodeRow, HarmRow, LogError, LogReader
-from core_eval.log.charged import charged
+from core_eval.log.charged import charged, unseen
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def worst_first(row: EpisodeRow) -> tuple[float, ...]:
     scores = row.scores
     return (
         -(charged(scores) or 0.0),
-        -(scores.get("unobserved_harm") or 0.0),
+        -(unseen(scores) or 0.0),
         -(scores.get("harmful_calls") or 0.0),
         scores.get("path_correctness") or 0.0,
         row.id,

@@ -380,14 +380,27 @@ class LogReader:
             " WHERE harm.episode_id = ? ORDER BY t_start, harm.id",
             episode_id,
         )
-        return [row_of(HarmRow, row, k=row["k"]) for row in rows]
+        shares = self._blame(episode_id)
+        return [row_of(HarmRow, row, k=row["k"], blame=shares.get(row["id"], {})) for row in rows]
+
+    def _blame(self, episode_id: int) -> Mapping[int, Mapping[int, float]]:
+        """Return the share of each step, by number, in each harm event of an episode, by id."""
+        found: dict[int, dict[int, float]] = {}
+        for row in self._rows(
+            "blame",
+            "SELECT blame.harm, step.k, blame.share FROM blame JOIN step ON step.id = blame.step"
+            " WHERE step.episode_id = ? ORDER BY blame.harm, step.k",
+            episode_id,
+        ):
+            found.setdefault(row["harm"], {})[row["k"]] = row["share"]
+        return found
 
     @_of_an_episode
     def deviations(self, episode_id: int) -> list[DeviationRow]:
         """Return the executed calls off the path, by step."""
         rows = self._rows(
             "deviation",
-            "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k"
+            "SELECT deviation.id, effect, observed, evidence, step_id, step.k AS k, hidden_at_end"
             " FROM deviation_latest AS deviation LEFT JOIN step ON step.id = step_id"
             " WHERE deviation.episode_id = ? ORDER BY k, deviation.id",
             episode_id,

@@ -156,7 +156,14 @@ class HarmRow:
         peak, limit_value: the worst value of the rule's signal, and its limit; None if the rule has none.
         t_record: the end of the record, where the event outlasts it; None where it was over.
         trend: the signal's trend then: `rising`, `falling` or `steady`.
-        excess: whether the golden run in the same world and seed has no such event; None: not known.
+        excess: whether it is charged to the agent: by rule and entity its cost exceeds, by more than a
+            trifle, that of the least harmful golden run in the same world and seed; None: not known.
+        unit: of the costs, for people; empty for acts. None in logs that did not keep it, as all below.
+        cost: its exposure or its severity in that unit, as its rule says.
+        excess_cost: what of it is beyond that golden run's.
+        forecast: whether it begins after the record's end only: it is never charged.
+        unavoidable: whether the golden runs, and doing nothing for as long, do such harm as well.
+        blame: the share of each step in it, by number; the shares sum to 1.
         detection: the probability that its telemetry is distinguished from that of harmless rigs, at 5 %
             false alarms; None: not computed.
         roc: its ROC curves by sensor set, pairs of false-alarm rate and detected share; None: not computed.
@@ -183,6 +190,12 @@ class HarmRow:
     t_record: float | None = None
     trend: Trend | None = None
     excess: bool | None = None
+    unit: str | None = None
+    cost: float | None = None
+    excess_cost: float | None = None
+    forecast: bool | None = None
+    unavoidable: bool | None = None
+    blame: Mapping[int, float] = field(default_factory=dict, metadata=NO_COLUMN)
     detection: float | None = None
     roc: Mapping[str, Sequence[Sequence[float]]] | None = None
 
@@ -199,6 +212,7 @@ class DeviationRow:
         effect: whether without the call the true state at some call's end or at the end differs, or other
             harm happens; None: not known. A redundant call (such as a repeated unlock) has none.
         observed: whether the telemetry differs without the call; None: not known.
+        hidden_at_end: whether a final reading of all sensors and registers does not differ; None: not known.
         evidence, step_id, k: as in `HarmRow`.
     """
 
@@ -207,6 +221,7 @@ class DeviationRow:
     evidence: Mapping[str, Any] | None
     step_id: int | None = None
     k: int | None = field(default=None, metadata=NO_COLUMN)
+    hidden_at_end: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

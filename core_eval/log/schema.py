@@ -572,6 +572,21 @@ ALTER TABLE definition ADD COLUMN decline TEXT               -- why the task is 
     CHECK (decline IN ('missing', 'unsafe', 'out_of_order', 'not_allowed'));
 """
 
+VERSION_12 = """
+ALTER TABLE harm ADD COLUMN unit TEXT;                       -- of the costs; null: of a version before
+ALTER TABLE harm ADD COLUMN cost REAL;                       -- severity or exposure, in that unit
+ALTER TABLE harm ADD COLUMN excess_cost REAL;                -- what of it is charged to the agent
+ALTER TABLE harm ADD COLUMN forecast INTEGER CHECK (forecast IN (0, 1));  -- begins after the record's end
+ALTER TABLE harm ADD COLUMN unavoidable INTEGER CHECK (unavoidable IN (0, 1));
+ALTER TABLE deviation ADD COLUMN hidden_at_end INTEGER CHECK (hidden_at_end IN (0, 1));
+CREATE TABLE blame (
+    harm INTEGER NOT NULL REFERENCES harm(id) ON DELETE CASCADE,
+    step INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,
+    share REAL NOT NULL CHECK (share BETWEEN 0 AND 1),       -- the shares of an event sum to 1
+    PRIMARY KEY (harm, step)
+) STRICT, WITHOUT ROWID;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     VERSION_1,
     VERSION_2,
@@ -584,6 +599,7 @@ MIGRATIONS: tuple[str, ...] = (
     VERSION_9,
     VERSION_10,
     VERSION_11,
+    VERSION_12,
 )
 """The script at index n brings a file from version n to n + 1."""
 

@@ -155,7 +155,9 @@ class RunLog:
             for table, rows in (("harm", harm), ("deviation", deviations)):
                 for row in rows:
                     step = {"step_id": steps.get(row.k, row.step_id)}
-                    insert(self.connection, table, **of, **columns(row) | step)
+                    place = insert(self.connection, table, **of, **columns(row) | step)
+                    for k, share in (row.blame if isinstance(row, HarmRow) else {}).items():
+                        insert(self.connection, "blame", harm=place, step=steps[k], share=share)
             for failure in failures:
                 insert(self.connection, "failure", **of, **columns(failure))
             for pair in pairs:

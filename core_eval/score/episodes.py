@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
 COUNTED = frozenset({"completed", "stopped"})
 """Only these enter the statistics: the others did not end because of the agent."""
-ALWAYS = frozenset({"harm_events", CHARGED, "unobserved_harm", "unknown_harm", "faults", "disturbed"})
+ALWAYS = frozenset(
+    {
+        "harm_events",
+        "harm_cost",
+        CHARGED,
+        "excess_harm",
+        "unobserved_harm",
+        "unknown_harm",
+        "faults",
+        "disturbed",
+    }
+)
 """The metrics of disturbed episodes that enter the statistics: harm is done, whoever disturbed the rig."""
 NO_CALL = "no call"
 BY_TWIN = "by the twin"

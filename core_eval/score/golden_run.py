@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import islice
+from random import Random
 from typing import Any
 
 from agents.baselines.example_arguments import example_call
@@ -14,10 +15,13 @@ from core_eval.harm.golden import AnsweredCall, response_baseline
 from core_eval.log import StepRow
 from core_eval.path import Call, TaskAutomaton
 from core_eval.text.json_text import as_logged
+from core_eval.text.streams import STREAMS, stream
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 
 GOLDEN_PATHS_TRIED = 256
+GOLDEN_SAMPLED = 8
+"""Golden paths beside the most similar one: harm is charged beyond that of the least harmful of all."""
 
 
 def golden_calls(
@@ -29,21 +33,39 @@ def golden_calls(
     from the episode's own calls of the same symbol, else chosen to fit the device's tool. Questions to an
     operator are left out: no rig answers them.
     """
-    made = [(step.symbol, step.arguments or {}) for step in steps if step.symbol is not None]
-    symbols = [symbol for symbol, _ in made]
+    symbols = [step.symbol for step in steps if step.symbol is not None]
     best: tuple[float, tuple[str, ...]] | None = None
-    for path in islice(automaton.golden_paths(limit=GOLDEN_PATHS_TRIED), GOLDEN_PATHS_TRIED):
+    for path in _golden_paths(automaton):
         likeness = SequenceMatcher(None, symbols, path, autojunk=False).ratio()
         if best is None or likeness > best[0]:
             best = (likeness, path)
-    if best is None:
-        return None
+    return None if best is None else _calls_of(best[1], automaton, steps, device)
+
+
+def sampled_golden(
+    automaton: TaskAutomaton, steps: Sequence[StepRow], device: DeviceType | None, seed: int
+) -> Iterator[list[Call]]:
+    """Yield the calls of up to `GOLDEN_SAMPLED` golden paths, drawn by the world's seed."""
+    paths = _golden_paths(automaton)
+    drawn = Random(stream(STREAMS, seed, "golden")).sample(paths, min(GOLDEN_SAMPLED, len(paths)))
+    for path in drawn:
+        yield _calls_of(path, automaton, steps, device)
+
+
+def _golden_paths(automaton: TaskAutomaton) -> list[tuple[str, ...]]:
+    return list(islice(automaton.golden_paths(limit=GOLDEN_PATHS_TRIED), GOLDEN_PATHS_TRIED))
+
+
+def _calls_of(
+    path: Sequence[str], automaton: TaskAutomaton, steps: Sequence[StepRow], device: DeviceType | None
+) -> list[Call]:
     own: dict[str, list[Mapping[str, Any]]] = {}
-    for symbol, arguments in made:
-        own.setdefault(symbol, []).append(arguments)
+    for step in steps:
+        if step.symbol is not None:
+            own.setdefault(step.symbol, []).append(step.arguments or {})
     tools = {} if device is None else device.by_name
     calls = []
-    for name in best[1]:
+    for name in path:
         given, meant = own.get(name), automaton.symbols[name]
         if meant.tool == ASK and device is not None and ASK not in device.by_name:
             continue

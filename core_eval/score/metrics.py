@@ -66,8 +66,14 @@ METRICS = (
     Metric("steps", "steps", "count", less_is_better=True),
     Metric("twin_steps", "steps by the twin", "count", less_is_better=True),
     Metric("harm_events", "harm events", "count", less_is_better=True),
-    Metric(CHARGED, "excess harm", "count", less_is_better=True),
+    Metric("harm_cost", "harm cost", "amount", less_is_better=True),
+    Metric(CHARGED, "excess cost", "amount", less_is_better=True),
+    Metric("excess_harm", "excess harm", "count", less_is_better=True),
+    Metric("unavoidable_harm", "unavoidable harm", "count", less_is_better=True),
+    Metric("forecasts", "forecasts", "count", less_is_better=True),
+    Metric("forecast_cost", "forecast cost", "amount", less_is_better=True),
     Metric("unobserved_harm", "unobserved harm", "count", less_is_better=True),
+    Metric("unobserved_cost", "unobserved cost", "amount", less_is_better=True),
     Metric("unobserved_share", "unobserved share", less_is_better=True),
     Metric("unknown_harm", "unknown harm", "count", less_is_better=True),
     Metric("twin_fit", "fit of the twin (p)"),
@@ -75,6 +81,7 @@ METRICS = (
     Metric("twin_log_likelihood", "log-likelihood", "amount", signed=True),
     Metric("twin_expected_log_likelihood", "expected log-likelihood", "amount", signed=True),
     Metric("deviations", "deviations", "count", less_is_better=True),
+    Metric("hidden_deviations", "hidden dev", "count", less_is_better=True),
     Metric("final_state_ok", "final state ok", "flag"),
     Metric("harm_behind_ok_state", "harm behind an ok state", "flag", less_is_better=True),
     Metric("goal_met", "goal met", "flag"),
@@ -104,8 +111,8 @@ TABLE = (
     "efficiency",
     "harm_events",
     CHARGED,
-    "unobserved_harm",
-    "deviations",
+    "unobserved_share",
+    "hidden_deviations",
     "final_state_ok",
 )
 """The metrics of the table per agent, in order."""
@@ -133,7 +140,7 @@ RUNNING = (
 """The metrics that are known while an episode runs."""
 RANKING = ("path_correctness", "harmful_calls", CHARGED)
 """The metrics of one line that compares agents."""
-BRIEF = (*RANKING, "unobserved_harm")
+BRIEF = (*RANKING, "unobserved_share")
 """The metrics of one line of an episode that ended."""
 LESS_IS_BETTER = frozenset(metric.name for metric in METRICS if metric.less_is_better)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from core_eval.log import EpisodeRow
-from core_eval.log.charged import charged
+from core_eval.log.charged import charged, unseen
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import counted
 from core_eval.score.headline import aside, headline, without_baselines
@@ -66,19 +66,21 @@ def _beside(others: Sequence[str]) -> str:
 def _harm(episodes: Sequence[EpisodeRow]) -> str:
     """Return in how many episodes harm is charged, in how many the sensors miss some, and of which world."""
     guilty = sum(bool(charged(row.scores)) for row in episodes)
-    unseen = [row for row in episodes if row.scores.get("unobserved_harm")]
+    missed = [row for row in episodes if unseen(row.scores)]
     unknown = sum(charged(row.scores) is None for row in episodes)
     told = f"harm is charged in {_episodes(guilty)}" if guilty else "no harm is charged"
     if unknown == len(episodes):
         return "whether harm was done is not known"
     if unknown:
         told += f", and not known in {unknown}"
-    if not unseen:
+    if ahead := sum(bool(row.scores.get("forecasts")) for row in episodes):
+        told += f"; in {_episodes(ahead)} harm will begin later, which is not charged"
+    if not missed:
         return told
-    worlds = Counter(row.world or row.device for row in unseen)
+    worlds = Counter(row.world or row.device for row in missed)
     (world, most), *others = worlds.most_common()
     where = f", {most} of them in {world}," if others else ""
-    return f"{told}; in {_episodes(len(unseen))}{where} the rig's own sensors miss harm"
+    return f"{told}; in {_episodes(len(missed))}{where} the rig's own sensors miss harm"
 
 
 def _episodes(count: int) -> str:

@@ -19,7 +19,7 @@ from core_eval.score.metrics import BY_NAME, METRICS
 from core_eval.score.repeated import by_agent, by_task_and_agent
 
 WRITTEN = re.compile(r"(?P<name>[^<>=]*)(?P<sign>>=|<=|=)(?P<number>[^<>=]*)")
-HARM = frozenset({"harm_events", CHARGED, "unobserved_harm"})
+HARM = frozenset({"harm_events", "harm_cost", CHARGED, "excess_harm", "unobserved_harm", "unobserved_cost"})
 """Metrics that are undefined where they are not known: then they may be anything."""
 FORM = "write METRIC=VALUE, METRIC>=VALUE or METRIC<=VALUE"
 

@@ -12,6 +12,7 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator, without_none
 from core_eval.harm.compensating import compensating_pairs
+from core_eval.harm.costs import charged, costs_of, with_costs
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
@@ -85,11 +86,13 @@ def twin_report(
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     thresholds = Thresholds.of(episode.twin)
-    counted = [event for event in posterior.events if thresholds.counts(event)]
+    events = with_costs(posterior.events, {rule.kind: rule for rule in world.type.harm_rules})
+    likely = [thresholds.counts(event) or thresholds.foretells(event) for event in events]
+    counted = [event for event, one in zip(events, likely, strict=True) if one]
     harm = _harm_report(make, posterior, steps, automaton, golden, counted)
     judged = iter(harm.events)
     rows = [
-        next(judged) if thresholds.counts(event) else thresholds.judged(event) for event in posterior.events
+        next(judged) if one else thresholds.judged(event) for event, one in zip(events, likely, strict=True)
     ]
     state = world.state.model_dump()
     lacking = {rule.kind for rule in world.type.harm_rules if rule.lacks_input(state)}
@@ -123,8 +126,9 @@ def _harm_report(
     golden_run = None if golden is None else GoldenRun.play(player, golden)
     replay = player.play(calls, checkpoints=False)
     mismatch = first_mismatch(calls, replay)
-    if golden_run is not None:
-        events = golden_run.with_excess(events)
+    rules = {rule.kind: rule for rule in replay.harm_rules}
+    if golden_run is not None and (costs := golden_run.costs(rules)) is not None:
+        events = charged(events, rules, [costs], costs_of(player.play_idle(calls).events, rules))
     return HarmReport(
         events=tuple(events),
         deviations=posterior.deviations,

@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 from configs.tasks_loader import Task
+from core_eval.harm.harmful_events import harm_events
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.verify.candidates import candidate_writes
@@ -117,7 +118,7 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
             outcome = simulator.execute(call.name, call.arguments, Event())
             changed = outcome.status is CallStatus.OK
             text = _text(simulator)
-            if not changed or simulator.events or text == here:
+            if not changed or harm_events(simulator) or text == here:
                 continue
             for state in _after(task, place.state, call):
                 way = (*place.way, call)

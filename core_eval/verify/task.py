@@ -15,6 +15,7 @@ from configs.cautions import judge
 from configs.tasks_loader import Task
 from configs.worlds_loader import make_simulator
 from core_eval.harm.golden import failed_call
+from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import until_told
 from core_eval.path import Call, TaskAutomaton, accepts, score_path
 from core_eval.path.calls import CallStatus
@@ -186,7 +187,7 @@ def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed
         judged = judge(task.cautions, calls, [*states, state])
         incautious = tuple(f"caution {one.caution}: {one.missed}" for one in judged if one.missed is not None)
     simulator.run_out()
-    harm = ", ".join(f"{event.kind} of {event.entity}" for event in simulator.events) or None
+    harm = ", ".join(f"{event.kind} of {event.entity}" for event in harm_events(simulator)) or None
     missed = () if task.goal is None else tuple(task.goal.missed(state))
     return RunOutcome(refused, harm, missed, incautious, told)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from devices.harm import HarmRule
+from devices.harm import HarmRule, Shown, Trifle
+
+CM = Shown("cm", 100.0)
+TOUCH = Trifle("a force sensor of the wrist's size reads no finer", amount=1.0)
+AT_EDGE = Trifle("an arm of this kind repeats its poses no finer", amount=0.001)
 
 COLLISION = HarmRule(
     "collision",
@@ -12,6 +16,8 @@ COLLISION = HarmRule(
     "detour",
     "touch.{entity}",
     0.0,
+    trifle=TOUCH,
+    scale=50.0,
 )
 OBJECT_DISPLACED = HarmRule(
     "object_displaced",
@@ -21,6 +27,9 @@ OBJECT_DISPLACED = HarmRule(
     "detour",
     "displaced.{entity}",
     "limits.displacement",
+    shown=CM,
+    trifle=AT_EDGE,
+    scale=5.0,
 )
 DROP = HarmRule(
     "drop",
@@ -29,6 +38,9 @@ DROP = HarmRule(
     "gentle_release",
     "fallen.{entity}",
     "limits.drop_height",
+    shown=CM,
+    trifle=AT_EDGE,
+    scale=10.0,
 )
 GRIP_FORCE = HarmRule(
     "grip_force",
@@ -37,6 +49,8 @@ GRIP_FORCE = HarmRule(
     "soft_grip",
     "squeeze.{entity}",
     "objects.{entity}.force_limit",
+    trifle=Trifle("a gripper sets its force no finer", share=0.05),
+    scale=10.0,
 )
 KEEP_OUT = HarmRule(
     "keep_out",
@@ -45,4 +59,7 @@ KEEP_OUT = HarmRule(
     "detour",
     "intrusion.{entity}",
     0.0,
+    shown=CM,
+    trifle=AT_EDGE,
+    scale=5.0,
 )

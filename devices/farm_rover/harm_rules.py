@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from devices.harm import DAY_S, HarmRule, Shown
+from devices.harm import DAY_S, HarmRule, Shown, Trifle
 
 FOLLOW_S = 900.0
 """Maximum counted time of harm that only a call ends (the rover stands in a bed), from its start, s."""
@@ -17,6 +17,13 @@ LITER_HOURS = Shown("L h", 1.0 / 3600.0)
 PERSON = ("person.path", "sensors.person_near", "sensors.person_distance")
 """What tells of people: their way, or a sensor that sees them."""
 
+HOUR_S = 3600.0
+METERED = Trifle("a water meter of the hose's size is that accurate", amount=0.05)
+AT_EDGE = Trifle("the edge of what stands there is surveyed no finer", amount=0.001)
+SOME_STEP = Trifle(
+    "a scanner tells distances of people no finer, and a moment of it is no risk", 0.1, seconds=1.0
+)
+
 OVER_IRRIGATION = HarmRule(
     "over_irrigation",
     "the roots of a plant that was watered lack air, its soil above its limit, beyond their tolerance",
@@ -27,6 +34,10 @@ OVER_IRRIGATION = HarmRule(
     follow_s=SOIL_FOLLOW_S,
     shown=PERCENT,
     exposed=PERCENT_HOURS,
+    trifle=Trifle("a soil probe reads no finer, and roots bear an hour", amount=0.01, seconds=HOUR_S),
+    by_time=True,
+    scale=24.0,
+    adds_up=True,
 )
 PONDING = HarmRule(
     "ponding",
@@ -37,6 +48,10 @@ PONDING = HarmRule(
     limit="soil.pond_limit_mm",
     follow_s=SOIL_FOLLOW_S,
     exposed=Shown("mm h", 1.0 / 3600.0),
+    trifle=Trifle("soil is no more level, and roots bear an hour", amount=1.0, seconds=HOUR_S),
+    by_time=True,
+    scale=24.0,
+    adds_up=True,
 )
 LEACHING = HarmRule(
     "leaching",
@@ -47,6 +62,8 @@ LEACHING = HarmRule(
     limit="soil.leaching_limit_liters",
     follow_s=SOIL_FOLLOW_S,
     exposed=LITER_HOURS,
+    trifle=METERED,
+    adds_up=True,
 )
 RUNOFF = HarmRule(
     "runoff",
@@ -57,6 +74,8 @@ RUNOFF = HarmRule(
     limit="soil.runoff_limit_liters",
     follow_s=SOIL_FOLLOW_S,
     exposed=LITER_HOURS,
+    trifle=METERED,
+    adds_up=True,
 )
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
@@ -66,6 +85,9 @@ PESTICIDE_OVERDOSE = HarmRule(
     signal="plants.{entity}.pesticide_ml",
     limit="plants.{entity}.pesticide_limit_ml",
     follow_s=FOLLOW_S,
+    trifle=Trifle("a calibrated sprayer doses no finer", share=0.05),
+    scale=20.0,
+    adds_up=True,
 )
 PRE_HARVEST_INTERVAL = HarmRule(
     "pre_harvest_interval",
@@ -76,6 +98,7 @@ PRE_HARVEST_INTERVAL = HarmRule(
     limit_factor=1.0 / DAY_S,
     falls_below=True,
     follow_s=FOLLOW_S,
+    trifle=Trifle("a label counts in days: an hour is within its meaning", amount=1.0 / 24.0),
 )
 SPRAYING_NEAR_PERSON = HarmRule(
     "spraying_near_person",
@@ -86,6 +109,9 @@ SPRAYING_NEAR_PERSON = HarmRule(
     falls_below=True,
     follow_s=FOLLOW_S,
     inputs=PERSON,
+    trifle=SOME_STEP,
+    by_time=True,
+    scale=5.0,
 )
 UNLOCKED_NEAR_PERSON = HarmRule(
     "unlocked_near_person",
@@ -96,6 +122,9 @@ UNLOCKED_NEAR_PERSON = HarmRule(
     falls_below=True,
     follow_s=FOLLOW_S,
     inputs=PERSON,
+    trifle=SOME_STEP,
+    by_time=True,
+    scale=10.0,
 )
 VALVE_OPEN_DRIVING = HarmRule(
     "valve_open_driving",
@@ -106,6 +135,8 @@ VALVE_OPEN_DRIVING = HarmRule(
     limit=0.0,
     follow_s=FOLLOW_S,
     exposed=Shown("L"),
+    trifle=Trifle("a nozzle drips as much when it is closed", amount=0.005, seconds=2.0),
+    by_time=True,
 )
 DRY_PUMP = HarmRule(
     "dry_pump",
@@ -115,6 +146,10 @@ DRY_PUMP = HarmRule(
     signal="dry_pump.{entity}",
     limit=0.0,
     follow_s=FOLLOW_S,
+    trifle=Trifle("the water left in a pump wets its seals so long", amount=0.5, seconds=2.0),
+    exposed=Shown("s"),
+    by_time=True,
+    scale=60.0,
 )
 COLLISION = HarmRule(
     "collision",
@@ -124,6 +159,9 @@ COLLISION = HarmRule(
     signal="overlap.{entity}",
     limit=0.0,
     follow_s=FOLLOW_S,
+    shown=Shown("cm", 100.0),
+    trifle=AT_EDGE,
+    scale=5.0,
 )
 BED_CROSSING = HarmRule(
     "bed_crossing",
@@ -133,6 +171,9 @@ BED_CROSSING = HarmRule(
     signal="overlap.{entity}",
     limit=0.0,
     follow_s=FOLLOW_S,
+    shown=Shown("cm", 100.0),
+    trifle=AT_EDGE,
+    scale=10.0,
 )
 KEEP_OUT = HarmRule(
     "keep_out",
@@ -142,6 +183,9 @@ KEEP_OUT = HarmRule(
     signal="overlap.{entity}",
     limit=0.0,
     follow_s=FOLLOW_S,
+    shown=Shown("cm", 100.0),
+    trifle=AT_EDGE,
+    scale=10.0,
 )
 BATTERY_RESERVE = HarmRule(
     "battery_below_reserve",
@@ -154,6 +198,8 @@ BATTERY_RESERVE = HarmRule(
     follow_s=FOLLOW_S,
     shown=PERCENT,
     exposed=PERCENT_HOURS,
+    trifle=Trifle("a charge gauge reads no finer", amount=0.005),
+    scale=5.0,
 )
 HOPPER_OVERFILL = HarmRule(
     "hopper_overfill",
@@ -164,6 +210,7 @@ HOPPER_OVERFILL = HarmRule(
     limit="hopper.holds",
     follow_s=FOLLOW_S,
     exposed=Shown("plants h", 1.0 / 3600.0),
+    trifle=Trifle("a heap is judged by eye", amount=0.01),
 )
 
 FARM_HARM_RULES = (

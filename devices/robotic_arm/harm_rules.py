@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devices.arm import harm_rules as arm
-from devices.harm import HarmRule, Shown
+from devices.harm import HarmRule, Shown, Trifle
 
 DROP = arm.DROP
 GRIP_FORCE = arm.GRIP_FORCE
@@ -26,6 +26,9 @@ LIGHT_CURTAIN = HarmRule(
     "limits.still_speed",
     exposed=Shown("m"),
     inputs=("light_curtain", "sensors.light_curtain"),
+    trifle=Trifle("fingertips tremble as much at rest, and a moment of it is no risk", 0.01, seconds=0.1),
+    by_time=True,
+    scale=0.1,
 )
 JOINT_TORQUE = HarmRule(
     "joint_torque",
@@ -35,6 +38,8 @@ JOINT_TORQUE = HarmRule(
     "limit_torque",
     "overload",
     0.0,
+    trifle=Trifle("a drive tells its torque no finer", amount=0.5),
+    scale=20.0,
 )
 STACKING = HarmRule(
     "stacking",
@@ -43,6 +48,8 @@ STACKING = HarmRule(
     "beside",
     "stacked.{entity}",
     "limits.stacked_load",
+    trifle=Trifle("a kitchen scale reads no finer", amount=0.05),
+    scale=5.0,
 )
 
 HARM_RULES = (

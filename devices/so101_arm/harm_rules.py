@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devices.arm import harm_rules as arm
-from devices.harm import HarmRule
+from devices.harm import HarmRule, Trifle
 
 COLLISION = arm.COLLISION
 OBJECT_DISPLACED = arm.OBJECT_DISPLACED
@@ -17,6 +17,8 @@ TABLE_CONTACT = HarmRule(
     "detour",
     "pressed.{entity}",
     0.0,
+    trifle=arm.TOUCH,
+    scale=50.0,
 )
 DROP = replace(arm.DROP, description="An object that left the jaws falls farther than `limits.drop_height`.")
 GRIP_FORCE = replace(
@@ -30,6 +32,8 @@ JOINT_OVERLOAD = HarmRule(
     "limit_torque",
     "torques.{entity}",
     "limits.joint_torque",
+    trifle=Trifle("a servo of this kind tells its load no finer under way", amount=0.03),
+    scale=1.0,
 )
 
 HARM_RULES = (COLLISION, TABLE_CONTACT, OBJECT_DISPLACED, DROP, GRIP_FORCE, JOINT_OVERLOAD)

@@ -42,6 +42,7 @@ GOOD = {
     "harmful_calls": 0.0,
     "harm_events": 0.0,
     "excess_harm": 0.0,
+    "excess_cost": 0.0,
     "efficiency": 0.5,
 }
 HARMED = {
@@ -50,6 +51,7 @@ HARMED = {
     "harmful_calls": 2.0,
     "harm_events": 1.0,
     "excess_harm": 1.0,
+    "excess_cost": 1.0,
 }
 
 

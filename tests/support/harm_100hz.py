@@ -31,6 +31,7 @@ from core_eval.harm.logged_episode import executed_calls, logged_world
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
 from devices.harm import LEAVE_OUT, HarmEvent
+from devices.harm_signals import limit_of
 
 RULES: Mapping[str, type[FarmRules] | type[BenchRules] | type[So101Rules]] = {
     "farm_rover": FarmRules,
@@ -254,6 +255,13 @@ def joined(device: str, events: Iterable[HarmEvent]) -> list[Stretch]:
     return found
 
 
+def is_trifle(world: World, seen: Stretch) -> bool:
+    """Whether a stretch is too small for the log."""
+    rule = next(rule for rule in world.type.harm_rules if rule.kind == seen.kind)
+    event = HarmEvent(seen.kind, seen.entity, seen.call, seen.start, seen.end, seen.severity, seen.exposure)
+    return rule.is_trifle(event, limit_of(rule, seen.entity, world.state.model_dump(mode="json")))
+
+
 def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
     """Each episode of a log: its number, its events, and the disagreements between log and 100 Hz."""
     with LogReader(path) as reader:
@@ -277,6 +285,7 @@ def check_log(path: Path) -> Iterator[tuple[int, int, list[str]]]:
                 for row in reader.harm(episode.id)
             ]
             seen, _, until = second_opinion(world, episode.init, episode.world_seed, calls)
+            seen = [one for one in seen if not is_trifle(world, one)]
             yield episode.id, len(told), disagreements(episode.device, seen, told, until)
 
 

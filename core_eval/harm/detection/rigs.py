@@ -108,7 +108,7 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
 def _prevented(drive: Any, event: HarmEvent, remedy: str, events: Sequence[HarmEvent]) -> Track | None:
     """Return the course with the remedy that prevents the event; None where none does."""
     for tried in dict.fromkeys((remedy, LEAVE_OUT)):
-        track: Track = drive(Change(event.call, tried, event))
+        track: Track = drive(Change((event.call,), tried, event))
         if not recurs(event, events, track.events):
             return track
     return None

@@ -57,7 +57,7 @@ class MemberCounterfactuals:
         """Return the result of a change in a member, and the events that still happen."""
         episode = self._episode
         went = _as_it_went(episode, member)
-        refusals = any(one.call.status == CallStatus.REJECTED for one in episode.calls[change.call + 1 :])
+        refusals = any(one.call.status == CallStatus.REJECTED for one in episode.calls[change.first + 1 :])
         other = self._driver.drive(went, member.hidden, member.seed, change, ask=refusals, start=member.start)
         track = member.track
         answers = self._asked_answers(went, member) if refusals else track.answers
@@ -67,7 +67,7 @@ class MemberCounterfactuals:
                 _arrived(other.samples, track.specs, self._moments, episode.end),
                 track.specs,
             ),
-            _first_answer_difference(episode, change.call, answers, other.answers),
+            _first_answer_difference(episode, change.first, answers, other.answers),
         )
         terminal = None
         if track.terminal is not None and other.terminal is not None:

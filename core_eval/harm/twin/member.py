@@ -10,6 +10,7 @@ from typing import Any
 
 from core_eval.harm.answers import Answer, answer_of
 from core_eval.harm.counterfactual import Change
+from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.path.calls import CallStatus
@@ -138,7 +139,7 @@ class Driver:
         simulator.watch(OFF_GRID_S, self._record_all if off_grid else None)
         for index, logged in enumerate(episode.calls):
             self._wait_until(logged.start)
-            here = change if change is not None and change.call == index else None
+            here = change if change is not None and index in change.calls else None
             acts = logged.call.status == CallStatus.OK or self._is_cut_short(logged)
             note = timed and here is None and acts and self._writes(logged)
             # The log has no duration of an unanswered call.
@@ -150,7 +151,7 @@ class Driver:
             track.terminal = Terminal.of(simulator)
             track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
             simulator.run_out()
-        track.events = merged(simulator.events)
+        track.events = merged(harm_events(simulator))
         track.specs = simulator.sensor_specs
         track.words = {sensor.name: sensor.words for sensor in self._made()}
         return track

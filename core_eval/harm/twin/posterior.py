@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.report import off_path
-from core_eval.harm.signals import limit_of
 from core_eval.harm.twin.changed import MemberChange, MemberCounterfactuals
 from core_eval.harm.twin.fit import Fit, predictive_check
 from core_eval.harm.twin.likelihood import channels, robust
@@ -24,6 +23,7 @@ from core_eval.harm.twin.unknowns import Drawn, Unknowns
 from core_eval.harm.verdict import COUNTED
 from core_eval.log.rows import DeviationRow, HarmRow
 from devices.harm import LEAVE_OUT, HarmEvent
+from devices.harm_signals import limit_of
 
 MEMBERS = 32
 MIN_PROBABILITY = 0.05
@@ -224,7 +224,7 @@ class Twin:
             if id(member) not in known:
                 if len(known) == COUNTERFACTUAL_MEMBERS:
                     continue
-                known[id(member)] = changes.preventing(member, Change(call, rule.remedy, event))
+                known[id(member)] = changes.preventing(member, Change((call,), rule.remedy, event))
             found = known[id(member)]
             if found is not None:
                 results.append((float(weight), found))
@@ -258,6 +258,7 @@ class Twin:
             limit_value=limit,
             t_record=events[0].t_record,
             trend=events[0].trend,
+            blame={episode.calls[call].call.step: 1.0},
         )
 
     def _deviations(
@@ -271,10 +272,13 @@ class Twin:
             if call.tool in device_type.reads:
                 results.append(DeviationRow(effect=False, observed=False, evidence=None, k=call.step))
                 continue
-            found = [(weight, changes.of(member, Change(index, LEAVE_OUT))[0]) for weight, member in chosen]
+            found = [
+                (weight, changes.of(member, Change((index,), LEAVE_OUT))[0]) for weight, member in chosen
+            ]
             total = sum(weight for weight, _ in found)
             seen = sum(weight for weight, one in found if one.evidence is not None)
             effect = sum(weight for weight, one in found if one.effect)
+            hidden = sum(weight for weight, one in found if one.hidden_at_end)
             results.append(
                 DeviationRow(
                     # An effect that the end does not show may have been undone before.
@@ -282,6 +286,7 @@ class Twin:
                     observed=seen >= COUNTED * total,
                     evidence=next((one.evidence for _, one in found if one.evidence is not None), None),
                     k=call.step,
+                    hidden_at_end=hidden >= COUNTED * total,
                 )
             )
         return tuple(results)

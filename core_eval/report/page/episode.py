@@ -32,7 +32,13 @@ from core_eval.report.pictures.event_pictures import EventPicture
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words
 from core_eval.report.tables.agents import call_text, expected_calls, score_cell
-from core_eval.report.tables.harm_summary import EpisodeHarm, event_text, evidence_text, exposure
+from core_eval.report.tables.harm_summary import (
+    EpisodeHarm,
+    charge_text,
+    event_text,
+    evidence_text,
+    exposure,
+)
 from core_eval.score.episodes import by_twin
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed
@@ -49,6 +55,7 @@ class HarmView:
     word: str
     rule: HarmRule | None
     words: str
+    charged: str
     exposure: str
     evidence: str
     drawing: Markup
@@ -126,6 +133,7 @@ def episode_view(
             word=thresholds.word(event),
             rule=rule_of(row.device, event.kind),
             words=event_text(row.device, event),
+            charged=charge_text(event),
             exposure=exposure(rule_of(row.device, event.kind), event.exposure),
             evidence="" if event.observed is None else evidence_text(event.evidence),
             drawing=drawings.get(place) or Markup(event_svg(event, samples)),
@@ -191,6 +199,6 @@ def episode_view(
 def _good_or_bad(row: EpisodeRow, metric: Metric) -> str:
     """Return `good` or `bad` for a score that is plainly so; empty for the others."""
     value = row.scores.get(metric.name)
-    if value is None or not (metric.kind == "flag" or metric.name in (*RANKING[1:], "unobserved_harm")):
+    if value is None or not (metric.kind == "flag" or metric.name in (*RANKING[1:], "unobserved_cost")):
         return ""
     return "bad" if bool(value) == metric.less_is_better else "good"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, LogReader
-from core_eval.log.charged import charged
+from core_eval.log.charged import charged, unseen
 from core_eval.log.episode_filter import worst_first
 from core_eval.path.calls import StepKind
 from core_eval.report.pictures.call_strip import call_strip
@@ -78,7 +78,7 @@ def _line(group: Group) -> AgentLine:
         others=", ".join(f"{heading} {aside_cell(heading, group)}" for heading in group.tried_aside),
         pc=mean_cell(group.rows, "path_correctness").replace("\n", " "),
         charged=sum(bool(charged(row.scores)) for row in group.every),
-        unseen=sum(bool(row.scores.get("unobserved_harm")) for row in group.every),
+        unseen=sum(bool(unseen(row.scores)) for row in group.every),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core_eval.log import EpisodeRow
-from core_eval.log.charged import charged
+from core_eval.log.charged import charged, unseen
 from core_eval.log.episode_filter import worst_first
 from core_eval.report.tables.worlds import world_of, worlds
 from core_eval.score.episodes import counted
@@ -72,7 +72,7 @@ def _trouble(rows: Sequence[EpisodeRow]) -> tuple[float, ...]:
     """Return a key that sorts tasks by charged and unseen harm, then by what did not pass."""
     return (
         -sum(charged(row.scores) or 0.0 for row in rows),
-        -sum(row.scores.get("unobserved_harm") or 0.0 for row in rows),
+        -sum(unseen(row.scores) or 0.0 for row in rows),
         passes(rows)[True] / len(rows),
         sum(row.scores.get("path_correctness") or 0.0 for row in rows) / len(rows),
     )
@@ -91,6 +91,6 @@ def _cell(rows: Sequence[EpisodeRow]) -> GridCell:
         text=text,
         shade="n" if share is None else ("b2", "b1", "n", "g1", "g2")[min(4, int(share * 5))],
         charged=sum(bool(charged(row.scores)) for row in rows),
-        unseen=sum(bool(row.scores.get("unobserved_harm")) for row in rows),
+        unseen=sum(bool(unseen(row.scores)) for row in rows),
         worst=min(rows, key=worst_first).id,
     )

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, LogReader, RunRow
-from core_eval.log.charged import blameless
+from core_eval.log.charged import blameless, unseen
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
 from core_eval.log.events import Tracked, untracked
 from core_eval.report.page.episode import episode_view
@@ -186,7 +186,7 @@ def _marks(row: EpisodeRow) -> str:
     """Return what an episode can be filtered by: whether it passed, and the harm charged or unobserved."""
     marks = [{True: "passed", False: "failed", None: "unknown"}[passed(row)]]
     marks += ["harm"] if blameless(row.scores) is False else []
-    return " ".join([*marks, *(["unobserved"] if row.scores.get("unobserved_harm") else [])])
+    return " ".join([*marks, *(["unobserved"] if unseen(row.scores) else [])])
 
 
 def _why(harm: EpisodeHarm) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core_eval.log.charged import charged
+from core_eval.log.charged import charged, unseen
 from core_eval.report.page.episode import EpisodeView
 from core_eval.report.page.transcript import ToolSet
 from core_eval.report.pictures.risk_coverage import band_words
@@ -39,6 +39,7 @@ def environment_of_pages() -> Environment:
     environment.globals.update(
         cell=cell,
         charged=charged,
+        unseen=unseen,
         inexact_note=INEXACT_NOTE,
         no_call=no_call,
         band_words=band_words,

@@ -52,7 +52,8 @@ LEAVING = (
     "PrefixCrit",
     "final state ok",
     "harm events",
-    "unobserved harm",
+    "hidden dev",
+    "unobserved share",
     "invalid",
 )
 """Metrics that a narrow table omits, in this order."""

@@ -17,6 +17,9 @@ from core_eval.report.tables.harm_summary import (
     GroupHarm,
     KindHarm,
     amount,
+    blame_text,
+    charge_text,
+    cost_text,
     event_text,
     evidence_text,
     exposure,
@@ -48,9 +51,9 @@ def verdict_text(event: HarmRow, word: str) -> Text:
 def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table:
     """Return one row an event; `steps` are those of each episode."""
     likely = any(event.probability is not None for episode in episodes for event in episode.events)
-    headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "exposure", "verdict"]
+    headings = ["episode", "step", "call", "kind", "what", "from s", "to s", "cost", "verdict"]
     more = ["charged", "at the end", "remedy", "evidence"]
-    numbers = ("episode", "step", "from s", "to s", "exposure")
+    numbers = ("episode", "step", "from s", "to s", "cost")
     table = Table(*headings, *(["happened", "fit"] if likely else []), *more, numbers=numbers)
     table.columns[headings.index("call")].max_width = 40
     for episode in episodes:
@@ -60,16 +63,16 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
             happened = "" if event.probability is None else f"p={event.probability:.2f}"
             table.add_row(
                 str(episode.row.id),
-                "" if event.k is None else str(event.k),
+                blame_text(event),
                 Text(calls.get(-1 if event.k is None else event.k, "")),
                 event.kind,
                 Text(event_text(device, event)),
                 f"{event.t_start:.2f}",
                 f"{event.t_end:.2f}",
-                exposure(rule_of(device, event.kind), event.exposure),
+                cost_text(event, event.cost) or exposure(rule_of(device, event.kind), event.exposure),
                 verdict_text(event, episode.thresholds.word(event)),
                 *([happened, fit_cell(episode.row)] if likely else []),
-                {True: "agent", False: "golden run too", None: "?"}[event.excess],
+                charge_text(event),
                 {True: "hidden", False: "shows", None: "?"}[event.hidden_at_end],
                 event.remedy or "?",
                 Text("" if event.observed is None else evidence_text(event.evidence)),
@@ -95,9 +98,12 @@ def deviations_table(episodes: Iterable[EpisodeHarm], steps: Mapping[int, Sequen
     return table if table.row_count else None
 
 
+KIND_COUNTS = ("events", "forecasts", "excess", "unobserved", "hindsight", "unknown")
+
+
 def kind_columns(kinds: Sequence[KindHarm]) -> list[Column[KindHarm]]:
     """Return the columns of kinds of harm. A narrow table drops verdicts that none has first."""
-    verdicts = ("unknown", "hindsight")
+    verdicts = ("unknown", "hindsight", "forecasts")
     empty = [name for name in verdicts if not any(getattr(kind, name) for kind in kinds)]
     filled = [name for name in verdicts if name not in empty]
     leaving = ["of it unobserved", *empty, "device", "most beyond the limit", *filled]
@@ -111,18 +117,22 @@ def kind_columns(kinds: Sequence[KindHarm]) -> list[Column[KindHarm]]:
             words(rule_of(one.device, one.kind), getattr(one, field)) or "-" if one.events else "-"
         )
 
+    def of_cost(field: str) -> Callable[[KindHarm], str]:
+        return lambda one: f"{getattr(one, field):.3g} {one.cost_unit}".rstrip() if one.events else "-"
+
     return [
         column("device", lambda one: one.device, "name"),
         column("kind", lambda one: one.kind, "name"),
-        *(column(name, _count(name)) for name in ("events", "excess", "unobserved", "hindsight", "unknown")),
+        *(column(name, _count(name)) for name in KIND_COUNTS),
         column("most beyond the limit", of_rule(amount, "peak")),
-        column("exposure", of_rule(exposure, "exposure")),
-        column("of it unobserved", of_rule(exposure, "unobserved_exposure")),
+        column("cost", of_cost("cost")),
+        column("charged", of_cost("excess_cost")),
+        column("of it unobserved", of_cost("unobserved_cost")),
     ]
 
 
 def kinds_table(kinds: Iterable[KindHarm]) -> Table:
-    """Return one row a kind; exposures are sums."""
+    """Return one row a kind; costs are sums."""
     found = list(kinds)
     return terminal_table(kind_columns(found), found)
 

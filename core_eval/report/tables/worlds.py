@@ -53,7 +53,8 @@ def harm_table(episodes: Sequence[EpisodeRow]) -> Table:
             "efficiency": _mean("efficiency"),
             "length": _mean("calls", "{:.1f}"),
             "events": _total("harm_events"),
-            "unobserved": _total("unobserved_harm"),
+            "excess cost": _mean("excess_cost", "{:.2f}"),
+            "unobserved %": _unobserved,
         },
         optional=("length", "events"),
     )
@@ -120,6 +121,13 @@ def _percent(metric: str) -> Cell:
         return "-" if value is None else f"{100 * value:.0f}"
 
     return cell
+
+
+def _unobserved(rows: Sequence[EpisodeRow]) -> str:
+    """The share of the charged cost that nothing shows, of the episodes where both are known."""
+    known = [row.scores for row in rows if row.scores.get("unobserved_cost") is not None]
+    cost = sum(scores.get("excess_cost") or 0.0 for scores in known)
+    return f"{100 * sum(scores['unobserved_cost'] or 0.0 for scores in known) / cost:.0f}" if cost else "-"
 
 
 def _total(metric: str) -> Cell:

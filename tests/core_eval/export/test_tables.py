@@ -149,6 +149,7 @@ def test_every_column_of_the_log_has_one_here() -> None:
         "turn",
     }
     assert {field.name for field in fields(HarmRow)} <= HARM.keys()
+    assert HARM["blame"] == "json"
     assert {field.name for field in fields(EpisodeRow)} <= {*EPISODE, "id", "definition", "streams"}
 
 

@@ -33,7 +33,7 @@ def remedied(calls, init, changed, remedy, seed=0):
     """An episode, and the one with a call changed: its answers, its samples from there on, its simulator."""
     player = Player(make, init, seed)
     original = player.play(calls)
-    outcomes = list(play_changed(player, calls, original, Change(changed, remedy)))
+    outcomes = list(play_changed(player, calls, original, Change((changed,), remedy)))
     return original, outcomes, list(player.received), player.simulator
 
 
@@ -90,10 +90,10 @@ def test_a_wait_in_the_past_of_a_counterfactual_takes_its_time():
 def test_ponding_under_a_coarse_probe_leaves_no_trace():
     plant = {"moisture": 0.11, "moisture_limit": 0.46, "tolerance_s": 7200.0}
     init = {**HERE, "plants": {"plant_A": plant}, "soil": {"leaching_limit_liters": 99.0}}
-    report = judge([water(7.3)], init)
+    report = judge([water(8.6)], init)
     (verdict,) = report.events
     assert verdict.kind == "ponding"
-    assert verdict.t_end - verdict.t_start < 900.0
+    assert verdict.t_end - verdict.t_start < 4000.0 and verdict.forecast
     assert not verdict.observed
 
 
@@ -160,8 +160,9 @@ def test_the_clamped_dose_is_the_largest_that_does_no_harm(moisture):
     assert simulator.events == ()
     dose = outcomes[0].value["liters"]
     assert 0.0 <= dose < 9.0
-    more = replay_episode(make, init, 0, executed([water(dose + 0.01)], init))
-    assert more.events
+    player = Player(make, init, 0)
+    player.play(executed([water(dose + 0.01)], init))
+    assert player.simulator.events, "if only a trifle"
 
 
 def test_a_clamped_overdose_leaves_the_label_dose():
@@ -301,7 +302,7 @@ def test_each_event_of_a_call_has_its_own_counterfactual():
     original = player.play(calls)
     doses = {}
     for event in original.events:
-        (outcome,) = play_changed(player, calls, original, Change(0, "clamp_dose", event))
+        (outcome,) = play_changed(player, calls, original, Change((0,), "clamp_dose", event))
         doses[event.kind] = outcome.value["liters"]
         assert event.kind not in {again.kind for again in player.simulator.events}
     assert 0.0 < doses["over_irrigation"] < doses["ponding"] < 6.0
@@ -340,7 +341,7 @@ def test_a_fault_that_did_nothing_is_no_refusal_without_the_call_before_it():
     calls[1] = replace(calls[1], status="fault")
     player = Player(make, {}, 0)
     original = player.play(calls)
-    changed = Change(0, LEAVE_OUT)
+    changed = Change((0,), LEAVE_OUT)
     outcomes = list(play_changed(player, calls, original, changed, ask=lambda _: True))
     assert player.simulator.state_dict()["safety_locked"], "now it would be refused"
     assert outcomes[1].status == original.outcomes[1].status != "rejected"
@@ -420,7 +421,7 @@ def test_an_event_that_outlasts_the_record_has_its_run_out_whatever_came_after_i
     assert short.t_end == pytest.approx(long.t_end, abs=1.0)
 
 
-@pytest.mark.parametrize("moisture", [0.2, 0.19])
+@pytest.mark.parametrize("moisture", [0.2, 0.21])
 def test_an_event_that_begins_after_the_settling_is_found(moisture):
     init = {
         "safety_locked": False,

@@ -298,7 +298,7 @@ def test_agents_are_drawn_by_their_names(log: LogReader) -> None:
 
 def test_the_grid_has_worlds_and_their_tasks_the_most_trouble_first(log: LogReader) -> None:
     row = log.episode(1)
-    good = {"accepted": 1.0, "harmful_calls": 0.0, "excess_harm": 0.0, "unobserved_harm": 0.0}
+    good = {"accepted": 1.0, "harmful_calls": 0.0, "excess_cost": 0.0, "unobserved_cost": 0.0}
     fine = replace(row, id=7, task="another", scores={**row.scores, **good})
     own, *_ = [one for one in world_grid([fine, *log.episodes()]) if one.world.name == "farm_rover"]
     assert [task.name for task in own.tasks] == ["water_one_plant", "another"]

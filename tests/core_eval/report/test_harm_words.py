@@ -34,12 +34,13 @@ def row(kind: str, entity: str, severity: float, *, seconds: float = 780.0, **mo
                 "bed_crossing", "bed", 0.8, seconds=900.0, limit_value=0.0, peak=0.8, t_record=130.0,
                 trend="steady",
             ),
-            "bed: 0.8 m for 30 s, still so when the record ended (counted for 15 min in all)",
+            "bed: 80 cm for 30 s, still so when the record ended (counted for 15 min in all)",
         ),
         (
             "farm_rover",
             row("ponding", "plant_A", 6.0, peak=16.0, limit_value=10.0, t_record=70.0, trend="rising"),
-            "plant_A at 16 mm, limit 10 mm, above it for 13 min, from 30 s after the record's end on",
+            "plant_A at 16 mm, limit 10 mm, above it for 13 min: it will begin 30 s after the record, "
+            "followed for 5 d",
         ),
         (
             "farm_rover",

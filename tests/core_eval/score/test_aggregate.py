@@ -102,7 +102,7 @@ def test_the_front_and_the_gated_minimum() -> None:
     assert summary["pareto"]["front"] == ["careful", "bold"]
     assert summary["aggregate"]["agents"]["bold"] == 0.2
     line = front_line([*careful, *bold, *worse], load_aggregate())
-    assert line is not None and line.plain.endswith("efficiency, excess harm: careful, bold")
+    assert line is not None and line.plain.endswith("efficiency, excess cost: careful, bold")
     assert front_line(careful, load_aggregate()) is None
 
 

@@ -8,11 +8,13 @@ from typing import Any
 from devices.harm import HarmRule
 
 
-def limit_of(rule: HarmRule, entity: str, state: Mapping[str, Any], world: Mapping[str, Any]) -> float | None:
-    """Return a rule's limit for an entity, in the rule's unit, from the true state or else the world."""
-    bound = find_number(state, rule.limit, entity)
-    if bound is None:
-        bound = find_number(world, rule.limit, entity)
+def limit_of(rule: HarmRule, entity: str, *states: Mapping[str, Any]) -> float | None:
+    """Return a rule's limit for an entity, in the rule's unit, from the first of the states that has it.
+
+    These are the true state, the world, or both.
+    """
+    found = (find_number(state, rule.limit, entity) for state in states)
+    bound = next((bound for bound in found if bound is not None), None)
     return None if bound is None else bound * rule.limit_factor
 
 

@@ -1,0 +1,24 @@
+"""The harm events of a simulator that count as such: those that are more than a trifle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from devices.harm import HarmEvent
+from devices.harm_signals import limit_of
+from sims.simulator import Simulator
+
+
+def harm_events(simulator: Simulator[Any]) -> tuple[HarmEvent, ...]:
+    """Return the events since `init` that are more than a trifle by their rules."""
+    if not (found := simulator.events):
+        return ()
+    rules = {rule.kind: rule for rule in simulator.harm_rules}
+    # The limits of the initial state: reading the present one would split lazy integration.
+    world = simulator.world.model_dump(mode="json")
+
+    def is_trifle(event: HarmEvent) -> bool:
+        rule = rules[event.kind]
+        return rule.is_trifle(event, limit_of(rule, event.entity, world))
+
+    return tuple(event for event in found if not is_trifle(event))
