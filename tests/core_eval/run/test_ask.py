@@ -15,7 +15,7 @@ from tapped_rig import FieldRover, tapped, tools_on
 
 from agents.agent import ToolCallAction
 from configs.rig_config import RigConfig
-from configs.tasks_loader import load_task
+from configs.tasks_loader import TASKS_FOLDER, Task, list_tasks, load_task
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
@@ -24,6 +24,7 @@ from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
 from core_eval.score.scoring import score_episode
+from core_eval.verify.task import verify_task
 
 TASKS = """tasks:
   - id: pay
@@ -196,3 +197,33 @@ def test_a_program_asks_over_mcp() -> None:
     Path("client.py").write_text(CLIENT)
     scores = ran("pay", f"command:{shlex.join([sys.executable, 'client.py'])}", "--rig", "sim")
     assert (scores["accepted"], scores["path_correctness"]) == (1.0, 1.0)
+
+
+SHIPPED = [task for file in sorted((TASKS_FOLDER / "operator").glob("*.yaml")) for task in list_tasks(file)]
+
+
+def test_the_shipped_tasks_are_those_that_the_pages_tell_of() -> None:
+    thinks_again = [
+        task
+        for task in SHIPPED
+        if task.operator is not None
+        and any(
+            len(topic.replies) > 1 or (isinstance(topic.says, list) and len(topic.says) > 1)
+            for topic in task.operator.topics.values()
+        )
+    ]
+    asks = [
+        task
+        for task in SHIPPED
+        if any(one.tool == "ask" and one.fact for one in task.automaton.symbols.values())
+    ]
+    declines = [task for task in SHIPPED if task.answer == "decline"]
+    assert (len(SHIPPED), len(thinks_again), len(declines)) == (30, 10, 8)
+    assert len(SHIPPED) - len(asks) == 4
+    assert all(task.operator is not None and len({task.prompt, *task.paraphrases}) == 4 for task in SHIPPED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.id)
+def test_a_shipped_task_with_an_operator_holds(task: Task) -> None:
+    assert verify_task(task).faults == ()
