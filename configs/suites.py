@@ -22,7 +22,8 @@ from core_eval.text.foreign_text import STDIN
 from sims.world_type import WORLD_TYPES
 
 CORE = "core"
-"""The suite of all tasks that ship with the kit."""
+"""The suite that is released with the kit."""
+SUITES_FOLDER = Path(__file__).parent / "suites"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -57,7 +58,7 @@ def suite_files(ref: str) -> list[Path]:
         ConfigError: there are none.
     """
     if ref == CORE:
-        return _below(TASKS_FOLDER)
+        return [SUITES_FOLDER / "core.yaml"]
     path = Path(ref)
     if path == STDIN or path.is_file():
         return [path]

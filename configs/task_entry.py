@@ -120,3 +120,13 @@ class TaskEntry(BaseModel):
             if self.device is not None and getattr(self, key):
                 raise ConfigError("is about a world's state, and the task names none: remove it", at=(key,))
         return self
+
+
+class SuiteEntry(BaseModel):
+    """A task file that lists tasks of other files."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suite: list[str] = Field(
+        min_length=1, description="its tasks: ids of shipped ones, `ID@SEED`, or `FILE#ID`"
+    )

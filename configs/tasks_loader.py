@@ -18,7 +18,7 @@ from configs.errors import ConfigError, at
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
 from configs.operator import ASK, ASK_TOOL, Conversation, Operator, with_questions
-from configs.task_entry import Difficulty, LeftOut, TaskEntry, TaskLimits
+from configs.task_entry import Difficulty, LeftOut, SuiteEntry, TaskEntry, TaskLimits
 from configs.task_places import AcceptsCall, Places, UnknownPlaceError, expand_plan, places
 from configs.task_template import Template
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
@@ -304,7 +304,7 @@ def task_builder(ref: str) -> Build:
         wanted = ref
     entries: list[_Entry] = []
     for file in [path] if is_file else task_files(wanted.partition("@")[0]):
-        for entry in _entries(file):
+        for entry in _entries(file) if is_file else _shipped_entries(file):
             if (build := entry.find(wanted)) is not None:
                 return build
             entries.append(entry)
@@ -343,6 +343,12 @@ class _Entry:
         return self.instances[own](int(seed)) if own in self.instances and seed.isdecimal() else None
 
 
+@cache
+def _shipped_entries(path: Path) -> tuple[_Entry, ...]:
+    """Return the tasks of a file that does not change; a run of a suite looks each of its tasks up."""
+    return tuple(_entries(path))
+
+
 def _entries(path: Path) -> Iterator[_Entry]:
     """Return a file's tasks."""
     text = _text(path)
@@ -365,8 +371,13 @@ def _yaml_entries(path: Path, text: str) -> Iterator[_Entry]:
     if "core" in file.data:
         yield from _aliased_entries(file)
         return
+    if "suite" in file.data:
+        yield from _listed_entries(file)
+        return
     for key in sorted(file.data.keys() - {"tasks"}, key=str):
-        raise file.error("unknown key, remove or correct it (a task file holds `tasks`, or `core`)", str(key))
+        raise file.error(
+            "unknown key, remove or correct it (a task file holds `tasks`, `core` or `suite`)", str(key)
+        )
     entries = file.data.get("tasks")
     if not isinstance(entries, list) or not entries:
         raise file.error("must be a list of at least one task", "tasks")
@@ -379,6 +390,14 @@ def _yaml_entries(path: Path, text: str) -> Iterator[_Entry]:
                 raise file.error(f"the id {entry.id!r} stands twice", "tasks", index, "id")
             seen.add(entry.id)
         yield from found
+
+
+def _listed_entries(file: YamlFile) -> Iterator[_Entry]:
+    """Yield the tasks that a file lists under `suite` by their references."""
+    entry = file.validate(SuiteEntry)
+    for index, ref in enumerate(entry.suite):
+        with file.at("suite", index):
+            yield _Entry(ref, task_builder(ref))
 
 
 def _written(file: YamlFile, index: int) -> _Entry:
@@ -529,6 +548,15 @@ class _YamlTask:
         for place, symbol in enumerate(symbols):
             _check_tool(device, symbol.tool, key, place)
         return symbols
+
+
+def template_keys(task: Task) -> Mapping[str, Any] | None:
+    """Return the template of which a task is an instance, as its file has it; None of another task."""
+    if task.instance_of is None:
+        return None
+    entries = _parsed(task.file, _text(task.file)).data["tasks"]
+    found: Mapping[str, Any] = next(entry for entry in entries if entry["id"] == task.instance_of)
+    return found
 
 
 def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:

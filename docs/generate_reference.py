@@ -30,7 +30,7 @@ from configs.fault_priors import FaultPrior
 from configs.models_loader import ModelFile
 from configs.operator import Operator, Reply, Topic
 from configs.rig_config import RigConfig
-from configs.task_entry import TaskEntry, TaskLimits
+from configs.task_entry import SuiteEntry, TaskEntry, TaskLimits
 from configs.task_template import Branch, Parameter, TemplateEntry
 from configs.twin_config import TwinConfig
 from configs.variation import Variation
@@ -216,6 +216,10 @@ def config_page() -> str:
         keys(Operator),
         keys(Topic),
         keys(Reply),
+        "",
+        "A file of a suite lists tasks of other files:",
+        "",
+        keys(SuiteEntry),
         "",
         "A task file may take its tasks from CORE's JSON instead; its keys then are:",
         "",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,8 @@ from rich.text import Text
 
 from agents.baselines.floors import IDLE
 from agents.baselines.mutated import KINDS as MISTAKES
-from configs.suite_manifest import Manifest
+from configs.errors import ConfigError
+from configs.suite_manifest import CANARY, HeldOut, Manifest
 from configs.suites import read_suite
 from core_eval.cli.output import Json, UsageError, console, print_json, write_file
 from core_eval.cli.progress import progress
@@ -44,7 +46,10 @@ def show(suite: Suite = "core", json: Json = False) -> None:
         return
     out = console()
     out.print(f"suite {manifest.name}, pathrig {manifest.version}, digest {manifest.digest}")
-    out.print(f"{len(manifest.tasks)} tasks in {len(manifest.worlds)} worlds; licence {manifest.licence}")
+    out.print(
+        f"{len(manifest.tasks)} tasks in {len(manifest.worlds)} worlds, {len(manifest.templates)} templates; "
+        f"licence {manifest.licence}"
+    )
     out.print(f"canary: {manifest.canary}")
 
 
@@ -52,10 +57,51 @@ def show(suite: Suite = "core", json: Json = False) -> None:
 def build(
     suite: Suite = "core",
     out: Annotated[Path, typer.Option("--out", "-o", help="The manifest's file.")] = Path("suite.json"),
+    held_out: Annotated[
+        int | None,
+        typer.Option(min=1, help="Commit to so many instances that nobody knows yet, drawn from a secret."),
+    ] = None,
+    secret: Annotated[
+        Path, typer.Option(help="With --held-out: the file that gets the secret.", metavar="FILE")
+    ] = Path("suite.secret"),
 ) -> None:
     """Write the manifest of a suite: the hash of every task and world, its licence and its canary."""
-    write_file(out, "--out", json_text(_manifest(suite).as_json(), indent=2) + "\n")
+    manifest = _manifest(suite)
+    if held_out is not None:
+        if secret.exists():
+            raise UsageError(
+                f"--secret {secret}: is there already, and an exam may depend on it: name another"
+            )
+        if not manifest.templates:
+            raise UsageError(f"--held-out: suite {suite} has no template to draw instances of")
+        drawn = token_hex(32)
+        write_file(secret, "--secret", drawn + "\n")
+        secret.chmod(0o600)
+        manifest = replace(manifest, held_out=HeldOut.of(drawn, held_out))
+        print(f"pathrig: {secret} holds the secret; keep it until the exam begins", file=sys.stderr)
+    write_file(out, "--out", json_text(manifest.as_json(), indent=2) + "\n")
     print(f"pathrig: {out} holds the manifest of suite {suite}", file=sys.stderr)
+
+
+@app.command()
+def reveal(
+    manifest: Annotated[Path, typer.Argument(help="A manifest with a commitment.")],
+    secret: Annotated[Path, typer.Argument(help="The file of the secret.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The list of instances.")] = Path("held-out.yaml"),
+) -> None:
+    """Draw the held-out instances of a suite from its secret, which must be that of the commitment."""
+    written = _read_manifest(manifest)
+    committed = written.get("held_out")
+    if committed is None:
+        raise UsageError(f"{manifest}: commits to no held-out split; see `pathrig suite build --held-out`")
+    try:
+        drawn = HeldOut(**committed).draw(secret.read_text(encoding="utf-8").strip(), written["templates"])
+    except OSError as error:
+        raise UsageError(f"{secret}: cannot be read: {error}") from None
+    except ConfigError as error:
+        raise UsageError(f"{secret}: {error}") from None
+    write_file(out, "--out", f"# {CANARY}\nsuite:\n" + "".join(f"  - {name}\n" for name in drawn))
+    print(f"pathrig: {out} holds {len(drawn)} instances; run them with --suite {out}", file=sys.stderr)
 
 
 @app.command()
@@ -124,13 +170,17 @@ def _manifest(suite: str) -> Manifest:
 
 
 def _changed(manifest: Manifest, path: Path) -> list[str]:
+    return manifest.differences(_read_manifest(path))
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
     try:
         written = parse_json(path.read_bytes())
     except (OSError, ForeignJsonError) as error:
-        raise UsageError(f"--against {path}: cannot be read: {error}") from None
+        raise UsageError(f"{path}: cannot be read: {error}") from None
     if not isinstance(written, dict) or not isinstance(written.get("tasks"), dict):
-        raise UsageError(f"--against {path}: is no manifest; write one with `pathrig suite build`")
-    return manifest.differences(written)
+        raise UsageError(f"{path}: is no manifest; write one with `pathrig suite build`")
+    return written
 
 
 def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[EpisodeRow]:

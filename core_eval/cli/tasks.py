@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from configs.tasks_loader import load_task, read_tasks
+from configs.suites import CORE, read_suite
+from configs.tasks_loader import load_task, merged_files, read_tasks
 from core_eval.cli import tasks_verify
 from core_eval.cli.output import Json, UsageError, console, print_faults, print_json
 from core_eval.cli.pictures import draw, made_calls
@@ -17,9 +18,12 @@ from core_eval.report.tables.fitted_table import Hanging, Table
 
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 app.command("verify")(tasks_verify.verify)
-FileArgument = Annotated[
-    Path | None,
-    typer.Argument(help="A task file, YAML or CORE's JSON; - is standard input; default: the shipped tasks."),
+SuiteArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="A task file (YAML or CORE's JSON; - is standard input), a folder, a pattern, a world, or core; "
+        "default: the shipped tasks, and the instances of core."
+    ),
 ]
 GOLDEN_SHOWN = 5
 DONE, MALFORMED = 0, 2
@@ -27,11 +31,12 @@ DONE, MALFORMED = 0, 2
 
 @app.command("list")
 def list_all(
-    file: FileArgument = None,
+    suite: SuiteArgument = None,
     json: Json = False,
 ) -> int:
     """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
-    found = read_tasks(file)
+    found = read_suite(suite) if suite else merged_files([read_tasks(), read_suite(CORE)])
+    listed = {task.id: task for task in found.tasks} if suite is None else dict(enumerate(found.tasks))
     print_faults(found.malformed)
     if json:
         print_json(
@@ -45,12 +50,12 @@ def list_all(
                     "prompt": task.prompt,
                     "file": str(task.file),
                 }
-                for task in found.tasks
+                for task in listed.values()
             ]
         )
     else:
         table = Table("task", "device", "prompt")
-        for task in found.tasks:
+        for task in listed.values():
             table.add_row(Text(task.id), task.device.name, Text(task.prompt))
         console().print(table)
     return MALFORMED if found.malformed else DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,6 +11,8 @@ import pytest
 import yaml
 from chat_standin import DONE, serving
 
+from configs.suite_manifest import CANARY, Manifest
+from configs.suites import read_suite
 from core_eval.cli.main import main
 
 NO_READ = {
@@ -215,3 +218,48 @@ def test_runs_of_different_suites_are_told_apart(capsys: pytest.CaptureFixture[s
     assert "A run 1: s.yaml" in json.loads(out)["different_suites"] and "different suites" in err
     assert main(["compare", "a.db#3", "b.db", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["different_suites"] is None
+
+
+def test_a_held_out_split_is_committed_to_and_drawn_from_its_secret(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["suite", "build", "transactions", "--held-out", "40", "--secret", "exam.secret"]) == 0
+    secret = Path("exam.secret").read_text(encoding="utf-8").strip()
+    manifest = Path("suite.json").read_text(encoding="utf-8")
+    committed = json.loads(manifest)["held_out"]
+    assert committed == {"commitment": hashlib.sha256(secret.encode()).hexdigest(), "instances": 40}
+    assert secret not in manifest and Path("exam.secret").stat().st_mode & 0o077 == 0
+    assert main(["suite", "reveal", "suite.json", "exam.secret", "-o", "exam.yaml"]) == 0
+    drawn = read_suite("exam.yaml").tasks
+    assert len({task.id for task in drawn}) == 40
+    assert {task.template for task in drawn} == set(json.loads(manifest)["templates"])
+    assert CANARY in Path("exam.yaml").read_text(encoding="utf-8")
+    first = Path("exam.yaml").read_bytes()
+    assert main(["suite", "reveal", "suite.json", "exam.secret", "-o", "exam.yaml"]) == 0
+    assert Path("exam.yaml").read_bytes() == first
+    Path("other.secret").write_text("guessed", encoding="utf-8")
+    assert main(["suite", "reveal", "suite.json", "other.secret"]) == 2
+    assert "other.secret: is not the secret that was committed to" in capsys.readouterr().err
+    assert main(["suite", "build", "transactions", "--held-out", "40", "--secret", "exam.secret"]) == 2
+    assert "exam.secret: is there already" in capsys.readouterr().err
+    assert Path("exam.secret").read_text(encoding="utf-8").strip() == secret
+
+
+def test_a_changed_template_is_told_though_its_tasks_are_the_same(tmp_path: Path) -> None:
+    text = """
+tasks:
+  - id: look
+    world: transactions
+    parameters: {account: {among: [rent, A100]}}
+    prompt: What is on {{ account }}?
+    plan: [check_balance: {account_id: "{{ account }}"}]
+"""
+    path = tmp_path / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    before = Manifest.of("own", read_suite(str(path)).tasks)
+    other = tmp_path / "other" / "own.yaml"
+    other.parent.mkdir()
+    other.write_text(text.replace("A100]", "savings]"), encoding="utf-8")
+    after = Manifest.of("own", read_suite(str(other)).tasks)
+    assert after.differences(before.as_json()) == ["template look has changed"]
+    assert after.digest != before.digest

@@ -1,0 +1,46 @@
+from statistics import median
+
+import pytest
+
+from configs.released_suite import FILE, as_text, golden_length
+from configs.suite_manifest import CANARY
+from configs.suites import read_suite
+from configs.tasks_loader import _shipped_entries, task_files
+from configs.worlds_loader import make_simulator
+from core_eval.text.streams import STREAMS, world_stream
+from core_eval.verify.task import example_calls, score_faults, try_calls
+from core_eval.verify.wording import check_wording
+
+SUITE = read_suite("core")
+TEMPLATES = {
+    name: entry for file in task_files() for entry in _shipped_entries(file) for name in entry.instances
+}
+
+
+def test_the_list_follows_its_rule() -> None:
+    assert FILE.read_text(encoding="utf-8") == as_text(), "run `python -m configs.released_suite`"
+
+
+def test_the_suite_is_large_and_long_enough() -> None:
+    assert not SUITE.malformed
+    assert len({task.id for task in SUITE.tasks}) == len(SUITE.tasks) >= 300
+    assert median(golden_length(task) for task in SUITE.tasks if task.answer is None) >= 6
+
+
+def test_every_task_file_has_the_canary() -> None:
+    assert [file for file in (*task_files(), FILE) if CANARY not in file.read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_drawn_instance_holds(name: str) -> None:
+    """A golden path runs, reaches the goal without harm, and the words fit; `tasks verify` searches more."""
+    task = TEMPLATES[name].instances[name](100)({})
+    assert task.world is not None
+    seed = world_stream(STREAMS, 0, task.id)
+    simulator = make_simulator(task.world, seed)
+    calls = example_calls(task.automaton, next(iter(task.automaton.golden_paths(limit=1))), task.offered)
+    outcome = try_calls(task, simulator, calls, seed)
+    assert outcome.good, outcome.reason
+    assert list(score_faults(task, calls)) == []
+    assert check_wording(task, [], simulator, seed)[0] == []
