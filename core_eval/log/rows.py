@@ -396,6 +396,12 @@ class QuestionRow:
     by: str | None = None
 
 
+def template_of(task: str) -> str:
+    """Return the id that a task shares with the instances that seeds draw of it (`ID@SEED`)."""
+    own, _, seed = task.rpartition("@")
+    return own if own and seed.isdecimal() else task
+
+
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
     """An episode, its task's definition and its scores.
@@ -448,6 +454,11 @@ class EpisodeRow:
     fingerprint: str | None = None
     left_record: int | None = None
     streams: int = field(default=1, metadata=NO_COLUMN)
+
+    @property
+    def template(self) -> str:
+        """The unit of statistics over tasks: the instances of a template are correlated."""
+        return template_of(self.task)
 
     @property
     def world_seed(self) -> int:

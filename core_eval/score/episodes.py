@@ -68,8 +68,8 @@ def disturbed(episode: EpisodeRow) -> bool:
 
 
 def keys(episodes: Iterable[EpisodeRow]) -> list[Key]:
-    """Return the resampling keys of the episodes: task, then try; identical episodes share a try."""
-    return [(episode.task, episode.fingerprint) for episode in episodes]
+    """Return the resampling keys of the episodes: template, then try; identical episodes share a try."""
+    return [(episode.template, episode.fingerprint) for episode in episodes]
 
 
 def distinct_episodes(episodes: Sequence[EpisodeRow]) -> int:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from agents.names import agent_name
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
+from core_eval.log.rows import template_of
 from core_eval.score.episodes import counted, no_call
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.summary import WORST
@@ -221,7 +222,7 @@ def _worsening(metric: str, pairs: Pairs) -> Estimate:
     prints = [None if None in (one := (a.fingerprint, b.fingerprint)) else one for a, b in pairs]
     return summarize(
         [None if a is None or b is None else sign * (b - a) for a, b in values],
-        [(a.task, same) for (a, _), same in zip(pairs, prints, strict=True)],
+        [(template_of(a.task), same) for (a, _), same in zip(pairs, prints, strict=True)],
         quantiles=(),
     )
 

@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 
 from core_eval.log import EpisodeRow
+from core_eval.log.rows import template_of
 from core_eval.score.comparison import by_start, mean_of
 from core_eval.score.episodes import counted
 from core_eval.statistics.estimates import units_needed
@@ -66,7 +67,7 @@ def spread_between(first: Sequence[EpisodeRow], second: Sequence[EpisodeRow], me
     """Return the spread of the differences of two agents, over the starts that both had."""
     old, new = by_start(counted(first)), by_start(counted(second))
     return spread_of(
-        (start[0], b - a)
+        (template_of(start[0]), b - a)
         for start in old
         if start in new
         and (a := mean_of(old[start], metric)) is not None
@@ -80,7 +81,7 @@ def spread_of_itself(episodes: Sequence[EpisodeRow], metric: str) -> PairSpread:
     Seeds in common make it smaller.
     """
     own = spread_of(
-        (row.task, value) for row in counted(episodes) if (value := row.scores.get(metric)) is not None
+        (row.template, value) for row in counted(episodes) if (value := row.scores.get(metric)) is not None
     )
     if own.within is None:
         return PairSpread(None, None, own.tasks, own.pairs)
