@@ -184,7 +184,9 @@ class Conversation:
 
     def outcome(self, tool: str, arguments: Mapping[str, Any], execute: Callable[[], Outcome]) -> Outcome:
         """Return the outcome of a call: the operator's answer, or what executing it on the rig gives."""
-        if self._operator is not None and self.takes(tool):
+        if self._operator is None:
+            return execute()
+        if tool == ASK:
             answer = self._answer(self._operator, str(arguments.get("question", "")))
             return Outcome(CallStatus.OK, Told(answer=answer).model_dump())
         outcome = execute()
