@@ -84,7 +84,7 @@ class EpisodeStart:
     """The start of an episode; the fields are columns of the table `episode`.
 
     `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
-    for a rig with truth.
+    for a rig with truth. `template` is the id that the task shares with the other instances of its template.
     """
 
     number: int
@@ -102,6 +102,7 @@ class EpisodeStart:
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
+    template: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,12 +397,6 @@ class QuestionRow:
     by: str | None = None
 
 
-def template_of(task: str) -> str:
-    """Return the id that a task shares with the instances that seeds draw of it (`ID@SEED`)."""
-    own, _, seed = task.rpartition("@")
-    return own if own and seed.isdecimal() else task
-
-
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
     """An episode, its task's definition and its scores.
@@ -418,6 +413,8 @@ class EpisodeRow:
         left_record: the number of the first step that the twin of a snapshot answered; None without one.
         streams: the version of the run's random streams.
         said: the answer with which its agent was done, or why it declined; None where it did not say.
+        template_: the id that the task shares with the other instances of its template; None in a log that
+            did not keep it.
     """
 
     id: int
@@ -446,6 +443,7 @@ class EpisodeRow:
     seconds: float | None = None
     stop: str | None = None
     said: str | None = None
+    template_: str | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
     scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
     failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
@@ -457,8 +455,8 @@ class EpisodeRow:
 
     @property
     def template(self) -> str:
-        """The unit of statistics over tasks: the instances of a template are correlated."""
-        return template_of(self.task)
+        """The unit of statistics over tasks, as the instances of a template are correlated."""
+        return self.template_ or self.task
 
     @property
     def world_seed(self) -> int:

@@ -579,6 +579,7 @@ ALTER TABLE harm ADD COLUMN excess_cost REAL;                -- what of it is ch
 ALTER TABLE harm ADD COLUMN forecast INTEGER CHECK (forecast IN (0, 1));  -- begins after the record's end
 ALTER TABLE harm ADD COLUMN unavoidable INTEGER CHECK (unavoidable IN (0, 1));
 ALTER TABLE deviation ADD COLUMN hidden_at_end INTEGER CHECK (hidden_at_end IN (0, 1));
+ALTER TABLE episode ADD COLUMN template TEXT;                -- of its task; null: of a version before
 CREATE TABLE blame (
     harm INTEGER NOT NULL REFERENCES harm(id) ON DELETE CASCADE,
     step INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,

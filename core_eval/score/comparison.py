@@ -9,7 +9,6 @@ from json import dumps
 from typing import Any
 
 from core_eval.log import EpisodeRow
-from core_eval.log.rows import template_of
 from core_eval.score.episodes import counted
 from core_eval.score.metrics import BY_NAME, METRICS
 from core_eval.score.repeated import by_agent
@@ -117,7 +116,7 @@ def _compare(
     metrics: Sequence[str],
 ) -> Comparison:
     shared = [start for start in own if start in other]
-    keys = [(template_of(start[0]), pair_identity([*own[start], *other[start]])) for start in shared]
+    keys = [(own[start][0].template, pair_identity([*own[start], *other[start]])) for start in shared]
     differences = {}
     for name in metrics:
         values = (_difference(mean_of(own[start], name), mean_of(other[start], name)) for start in shared)

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.log.rows import template_of
 from core_eval.score.comparison import (
     Start,
     by_start,
@@ -152,7 +151,7 @@ def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
         for lone, own, other in ((alone[0], old, new), (alone[1], new, old)):
             lone += [Lone(start, _numbers(own[start])) for start in own if start not in other]
     values = [{name: (mean_of(old, name), mean_of(new, name)) for name in COMPARED} for _, old, new in pairs]
-    keys = [(template_of(start[0]), pair_identity([*old, *new])) for start, old, new in pairs]
+    keys = [(old[0].template, pair_identity([*old, *new])) for _, old, new in pairs]
     differences = {
         name: paired_difference(name, (_less(*one[name]) for one in values), keys) for name in COMPARED
     }

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from agents.names import agent_name
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.log.rows import template_of
 from core_eval.score.episodes import counted, no_call
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.summary import WORST
@@ -56,6 +55,7 @@ class BaselineEpisode(BaseModel):
     idle: bool = False
     repeatable: bool | None = None
     fingerprint: str | None = None
+    template: str | None = None
     scores: dict[str, float]
 
     @field_validator("agent")
@@ -75,6 +75,7 @@ class BaselineEpisode(BaseModel):
             idle=no_call(row),
             repeatable=_repeatable(row),
             fingerprint=row.fingerprint,
+            template=row.template,
             scores={name: value for name in KEPT if (value := row.scores.get(name)) is not None},
         )
 
@@ -222,7 +223,7 @@ def _worsening(metric: str, pairs: Pairs) -> Estimate:
     prints = [None if None in (one := (a.fingerprint, b.fingerprint)) else one for a, b in pairs]
     return summarize(
         [None if a is None or b is None else sign * (b - a) for a, b in values],
-        [(template_of(a.task), same) for (a, _), same in zip(pairs, prints, strict=True)],
+        [(a.template or a.task, same) for (a, _), same in zip(pairs, prints, strict=True)],
         quantiles=(),
     )
 

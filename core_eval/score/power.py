@@ -9,7 +9,6 @@ from math import sqrt
 import numpy as np
 
 from core_eval.log import EpisodeRow
-from core_eval.log.rows import template_of
 from core_eval.score.comparison import by_start, mean_of
 from core_eval.score.episodes import counted
 from core_eval.statistics.estimates import units_needed
@@ -67,7 +66,7 @@ def spread_between(first: Sequence[EpisodeRow], second: Sequence[EpisodeRow], me
     """Return the spread of the differences of two agents, over the starts that both had."""
     old, new = by_start(counted(first)), by_start(counted(second))
     return spread_of(
-        (template_of(start[0]), b - a)
+        (old[start][0].template, b - a)
         for start in old
         if start in new
         and (a := mean_of(old[start], metric)) is not None

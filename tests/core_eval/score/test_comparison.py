@@ -120,11 +120,11 @@ def test_of_many_agents_the_table_compares_each_with_the_first() -> None:
 def test_instances_of_a_template_are_one_unit() -> None:
     plain = comparisons(of_tasks("one", 0.1) + of_tasks("two", 0.0))[0].differences["path_correctness"]
     rows = [
-        replace(one, task=f"{one.task}@{one.seed}") for one in of_tasks("one", 0.1) + of_tasks("two", 0.0)
+        replace(one, task=f"{one.task}@{one.seed}", template_=one.task)
+        for one in of_tasks("one", 0.1) + of_tasks("two", 0.0)
     ]
     drawn = comparisons(rows)[0].differences["path_correctness"]
     assert (drawn.mean, drawn.low, drawn.high) == pytest.approx((plain.mean, plain.low, plain.high))
     own = spread([one for one in rows if one.agent == "one"], "path_correctness")
     assert own.standard_error == spread(of_tasks("one", 0.1), "path_correctness").standard_error
-    mail = replace(ROW, task="a@b.example")
-    assert mail.template == "a@b.example" and replace(ROW, task="top_up@12").template == "top_up"
+    assert replace(ROW, task="a@7").template == "a@7", "a log of before has the task alone"
