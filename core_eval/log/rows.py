@@ -84,7 +84,7 @@ class EpisodeStart:
     """The start of an episode; the fields are columns of the table `episode`.
 
     `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
-    for a rig with truth. `template` is the id that the task shares with the other instances of its template.
+    for a rig with truth. `template_` is the id that the task shares with the other instances of its template.
     """
 
     number: int
@@ -102,7 +102,7 @@ class EpisodeStart:
     scoring: Mapping[str, Any]
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
-    template: str | None = None
+    template_: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         scoring=what.scoring,
         agent_info={"name": agent_name(agent.name), **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
-        template=task.template,
+        template_=task.template,
     )
 
 

@@ -30,7 +30,7 @@ def test_a_shipped_task_has_prompt_goal_or_bins_and_no_warning(task: Task) -> No
     assert task.goal is not None
     for symbol in task.automaton.symbols.values():
         if not symbol.is_free_read:
-            task.device.validate(symbol.tool, symbol.example())
+            task.offered.validate(symbol.tool, symbol.example())
 
 
 def test_a_place_stands_for_its_coordinates_in_the_tasks_own_world() -> None:
