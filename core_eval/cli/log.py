@@ -31,7 +31,7 @@ from core_eval.snapshot.record import record as record_episodes
 from sims.picture_error import PictureError
 
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
-FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "datasette"]
+FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "paper", "datasette"]
 Log = Annotated[Path, typer.Argument(help="A log; a run may be writing to it.")]
 
 
@@ -83,7 +83,7 @@ def export(
             "--out",
             "-o",
             help="The file to write (jsonl, otel, datasette), or the folder of files (csv, parquet, inspect, "
-            "mcap, rrd); existing files of the same names are replaced.",
+            "mcap, rrd, paper); existing files of the same names are replaced.",
         ),
     ],
     form: Annotated[FormatName, typer.Option("--format", help="The format.")],

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from secrets import token_hex
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.text import Text
 
 from agents.baselines.floors import IDLE
 from agents.baselines.mutated import KINDS as MISTAKES
+from agents.names import agent_name, without_folders
+from configs.difficulty import Measured, MeasuredTask
 from configs.errors import ConfigError
-from configs.suite_manifest import CANARY, HeldOut, Manifest
+from configs.suite_manifest import CANARY, HeldOut, Manifest, MeasuredSuite
 from configs.suites import read_suite
-from core_eval.cli.output import Json, UsageError, console, print_json, write_file
-from core_eval.cli.progress import progress
+from configs.tasks_loader import Task
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
+from core_eval.cli.progress import progress, tracked
 from core_eval.cli.task_places import task_places
+from core_eval.export import ExportError
+from core_eval.export.dataset_card import dataset_card
+from core_eval.export.hf_dataset import write_dataset
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import EpisodePlanned
 from core_eval.report.tables.fitted_table import Table
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
+from core_eval.score.episodes import counted
 from core_eval.score.release import Bound, bounds, separates_nothing, solved_shares
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.json_text import json_text
@@ -35,6 +44,10 @@ KINDS = ("mutated:0.1", "mutated:0.3", "mutated:0.6")
 """Planners with mistakes, by which tasks are told apart, each with every kind of mistake."""
 MOST_LISTED = 10
 Suite = Annotated[str, typer.Argument(help="core, a world's name, a task file, a folder or a pattern.")]
+
+FloorsLog = Annotated[
+    Path | None, typer.Option("--db", help="A log of `suite check`: the card tells its baselines.")
+]
 
 
 @app.command()
@@ -64,9 +77,13 @@ def build(
     secret: Annotated[
         Path, typer.Option(help="With --held-out: the file that gets the secret.", metavar="FILE")
     ] = Path("suite.secret"),
+    card: Annotated[
+        Path | None, typer.Option(help="Also write the suite's card here, as Markdown.", metavar="FILE.md")
+    ] = None,
+    db: FloorsLog = None,
 ) -> None:
     """Write the manifest of a suite: the hash of every task and world, its licence and its canary."""
-    manifest = _manifest(suite)
+    manifest, tasks = _read(suite)
     if held_out is not None:
         if secret.exists():
             raise UsageError(
@@ -81,6 +98,36 @@ def build(
         print(f"pathrig: {secret} holds the secret; keep it until the exam begins", file=sys.stderr)
     write_file(out, "--out", json_text(manifest.as_json(), indent=2) + "\n")
     print(f"pathrig: {out} holds the manifest of suite {suite}", file=sys.stderr)
+    if card is not None:
+        write_file(card, "--card", dataset_card(manifest, tasks, _floors(db, manifest)))
+        print(f"pathrig: {card} holds the card of suite {suite}", file=sys.stderr)
+
+
+@app.command()
+def export(
+    suite: Suite = "core",
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The folder to write; files of the same names are replaced.")
+    ] = Path("suite"),
+    form: Annotated[
+        Literal["hf"], typer.Option("--format", help="hf: Parquet and a card, for the library datasets.")
+    ] = "hf",
+    db: Annotated[
+        Path | None,
+        typer.Option(help="Also write this log: its episodes, steps and harm; its baselines are the card's."),
+    ] = None,
+) -> None:
+    """Write a suite for other tools: tasks, prompts, automata, and the episodes of a log."""
+    check_output(out / "README.md" if out.is_dir() else out, "-o")
+    manifest, tasks = _read(suite)
+    try:
+        with nullcontext() if db is None else LogReader(db) as log:
+            names = write_dataset(manifest, tasks, out, log, tracked, _floors(db, manifest))
+    except ExportError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"-o {out}: {error.strerror or error}") from None
+    print(f"pathrig: {out} holds {', '.join(names)} of suite {suite}", file=sys.stderr)
 
 
 @app.command()
@@ -114,6 +161,14 @@ def check(
         bool,
         typer.Option("--planners", help="Also run planners with mistakes, and list what separates none."),
     ] = False,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="Also run this agent, such as llama. Repeatable.", metavar="SPEC"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="With --planners: write the difficulty here.", metavar="FILE"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
     db: Annotated[Path, typer.Option(help="The log of the baselines' episodes.")] = Path("suite.db"),
     json: Json = False,
@@ -123,11 +178,16 @@ def check(
     agents = [*IDLE, "repeat", "random", "oracle"]
     if planners:
         agents += _planners()
+    elif out is not None:
+        raise UsageError("-o writes the difficulty that planners measure: add --planners")
+    agents = list(dict.fromkeys([*agents, *(agent or [])]))
     episodes = _episodes(suite, agents, seed, db)
     found = bounds(episodes, IDLE)
     ready = bool(found) and all(one.holds for one in found) and not changed
     shares = solved_shares(episodes)
     same = separates_nothing(shares) if planners else None
+    if out is not None:
+        _write_difficulty(out, suite, agents, shares, seed)
     if json:
         content: dict[str, Any] = {
             "releasable": ready,
@@ -161,12 +221,42 @@ def _print(
     out.print("The suite can be released." if ready else "The suite cannot be released.")
 
 
+def _write_difficulty(
+    out: Path, suite: str, agents: list[str], shares: Mapping[str, float], seed: int
+) -> None:
+    manifest = _manifest(suite)
+    tasks = {
+        task: MeasuredTask(digest=manifest.tasks[task], solved=round(share, 4))
+        for task, share in sorted(shares.items())
+    }
+    measured = Measured(suite=manifest.measured, seed=seed, agents=tuple(agents), tasks=tasks)
+    write_file(out, "--out", json_text(measured.model_dump(), indent=1) + "\n")
+    print(f"pathrig: {out} holds the difficulty of {len(tasks)} tasks", file=sys.stderr)
+
+
 def _planners() -> list[str]:
     return [f"{rate}:{kind}" for rate in KINDS for kind in MISTAKES]
 
 
 def _manifest(suite: str) -> Manifest:
-    return Manifest.of(suite, read_suite(suite).tasks)
+    return _read(suite)[0]
+
+
+def _read(suite: str) -> tuple[Manifest, Sequence[Task]]:
+    tasks = read_suite(suite).tasks
+    return Manifest.of(without_folders(suite), tasks), tasks
+
+
+def _floors(db: Path | None, manifest: Manifest) -> Sequence[Bound]:
+    """Return what the baselines of a log pass of this suite; nothing where it measured another one."""
+    return () if db is None else bounds(_logged(db, (manifest.measured,)), IDLE)
+
+
+def _logged(db: Path, suites: Sequence[MeasuredSuite]) -> list[EpisodeRow]:
+    """Return the episodes that count of the runs of a log that measured just these suites."""
+    with LogReader(db) as reader:
+        runs = [run for run in reader.runs() if RunConfig.from_log(run.config).suites == tuple(suites)]
+        return counted(row for run in runs for row in reader.episodes(run.id))
 
 
 def _changed(manifest: Manifest, path: Path) -> list[str]:
@@ -184,16 +274,30 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[EpisodeRow]:
-    """Run every agent on every task in the task's own world; return the episodes."""
+    """Run every agent on every task in the task's own world; return the episodes.
+
+    What the log holds of the same suite and seed is not run again.
+    """
     places, measured = task_places([], [suite], [])
-    cells = tuple(Cell(task=task, rig=rig, agent=agent) for agent in agents for task, rig in places)
-    config = RunConfig(cells=cells, suites=measured, seed=seed)
-    with progress("episodes", len(cells)) as advance, RunLog(db) as log:
 
-        def emit(event: object) -> None:
-            if isinstance(event, EpisodePlanned):
-                advance(1)
+    def kept() -> list[EpisodeRow]:
+        return [row for row in _logged(db, measured) if row.seed == seed] if db.exists() else []
 
-        run = Run(config, load_parts(config), log, emit).start()
-    with LogReader(db) as reader:
-        return list(reader.episodes(run))
+    done = {(row.task, row.agent) for row in kept()}
+    cells = tuple(
+        Cell(task=task, rig=rig, agent=agent)
+        for task, rig in places
+        for agent in agents
+        if (task.rpartition("#")[2], agent_name(agent)) not in done
+    )
+    if cells:
+        config = RunConfig(cells=cells, suites=measured, seed=seed)
+        with progress("episodes", len(cells)) as advance, RunLog(db) as log:
+
+            def emit(event: object) -> None:
+                if isinstance(event, EpisodePlanned):
+                    advance(1)
+
+            Run(config, load_parts(config), log, emit).start()
+    wanted = {agent_name(agent) for agent in agents}
+    return [row for row in kept() if row.agent in wanted]

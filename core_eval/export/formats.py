@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core_eval.export import csv_files, datasette, inspect_logs, jsonl, mcap_files, otel, parquet, rrd
+from core_eval.export import (
+    csv_files,
+    datasette,
+    inspect_logs,
+    jsonl,
+    mcap_files,
+    otel,
+    paper_tables,
+    parquet,
+    rrd,
+)
 from core_eval.export.common import ExportError
 from core_eval.log import LogReader
 from core_eval.log.events import Tracked, untracked
@@ -36,6 +46,7 @@ FORMATS = (
     ExportFormat("inspect", inspect_logs.write, folder=True),
     ExportFormat("mcap", mcap_files.write, folder=True),
     ExportFormat("rrd", rrd.write, folder=True),
+    ExportFormat("paper", paper_tables.write, folder=True),
     ExportFormat("datasette", datasette.write, folder=False),
 )
 
