@@ -16,7 +16,7 @@ from configs.tasks_loader import (
     task_builder,
     task_files,
 )
-from configs.worlds_loader import known_world
+from configs.worlds_loader import World, known_world
 from configs.yaml_file import nearest
 from core_eval.text.foreign_text import STDIN
 from sims.world_type import WORLD_TYPES
@@ -24,6 +24,8 @@ from sims.world_type import WORLD_TYPES
 CORE = "core"
 """The suite that is released with the kit."""
 SUITES_FOLDER = Path(__file__).parent / "suites"
+HAZARDS = "hazards"
+"""The suite of the tasks of worlds that declare hazards; a run of it draws them."""
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -31,16 +33,16 @@ def read_suite(ref: str) -> TaskFile:
     """Return the tasks of a suite; malformed ones are reported instead of raised.
 
     Args:
-        ref: `core`, a world's name, a task file, a folder of task files, a pattern such as `tasks/*.yaml`, or
-            a single task as `load_task` takes it.
+        ref: `core`, `hazards`, a world's name, a task file, a folder of task files, a pattern such as
+            `tasks/*.yaml`, or a single task as `load_task` takes it.
 
     Raises:
         ConfigError: there is no such suite, it has no tasks, or a file is wrong as a whole.
     """
     world = known_world(ref)
-    if world is not None:
+    if world is not None or ref == HAZARDS:
         found = merged_files(read_tasks(file) for file in task_files())
-        own = tuple(task for task in found.tasks if task.world is not None and task.world.type.name == world)
+        own = tuple(task for task in found.tasks if _belongs(task.world, world))
         found = TaskFile(own, found.malformed)
     elif (task := _task(ref)) is not None:
         found = TaskFile((task,), {})
@@ -69,7 +71,7 @@ def suite_files(ref: str) -> list[Path]:
         found = glob(ref, recursive=True)  # noqa: PTH207
         files = sorted(path for path in map(Path, found) if path.is_file())
     else:
-        names = nearest([CORE, *WORLD_TYPES], ref)
+        names = nearest([CORE, HAZARDS, *WORLD_TYPES], ref)
         raise ConfigError(
             f"no suite {ref!r}: name a file, a folder, a pattern of files, a task, or one of {names}"
         )
@@ -78,9 +80,14 @@ def suite_files(ref: str) -> list[Path]:
     return files
 
 
+def _belongs(of_task: World | None, world: str | None) -> bool:
+    """Return whether a task's world is that one; None: one with hazards."""
+    return of_task is not None and (bool(of_task.hazards) if world is None else of_task.type.name == world)
+
+
 def _task(ref: str) -> Task | None:
     """Return the task that a reference means; None where it means files, or nothing."""
-    if ref in (CORE, str(STDIN)) or Path(ref).exists() or has_magic(ref):
+    if ref in (CORE, HAZARDS, str(STDIN)) or Path(ref).exists() or has_magic(ref):
         return None
     try:
         build = task_builder(ref)

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from configs.errors import ConfigError
 from configs.fault_priors import FaultPrior, FaultPriors, check_priors
+from configs.hazards import Hazard, Hazards, drawn_start
 from configs.variation import Variation, unknown_key
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
@@ -34,6 +36,7 @@ class RangeKeys(BaseModel):
     vary: dict[str, Variation | None] = {}
     spreads: dict[str, Variation | None] = {}
     fault_priors: dict[str, FaultPrior | None] = {}
+    hazards: dict[str, Hazard | None] = {}
 
 
 Ranges = Mapping[str, Variation]
@@ -54,6 +57,8 @@ class World:
     """How far the start of an episode may be from what the host believes of it."""
     fault_priors: FaultPriors = field(default_factory=dict)
     """How likely the rig has each kind of fault in an episode, for its twin."""
+    hazards: Hazards = field(default_factory=dict)
+    """What `run --hazards` draws."""
 
     @cached_property
     def device(self) -> DeviceType:
@@ -97,11 +102,24 @@ def load_world(ref: str) -> World:
     whole = replace(own, data=deep_merge(world.state.model_dump(), overrides))
     state = whole.validate(world.type.state)
     world = World(path.stem, world.type, state, *_ranges(own, state, world))
+    _check_hazards(own, world)
     try:
         _check_faulty_things(world)
     except ConfigError as error:
         raise own.error(str(error).removeprefix("faults: "), "faults") from None
     return world
+
+
+def _check_hazards(file: YamlFile, world: World) -> None:
+    """Check that each start of the file's own hazards fits the world."""
+    state = world.state.model_dump()
+    for name in file.data.get("hazards", {}).keys() & world.hazards:
+        with file.at("hazards", name):
+            for number, start in enumerate(world.hazards[name].one_of):
+                try:
+                    merge_world(world.state, drawn_start(start, state, Random(number)))
+                except WorldError as error:
+                    raise ConfigError(str(error)) from None
 
 
 def _with_defaults(name: str) -> World:
@@ -117,8 +135,8 @@ def _loaded(kind: WorldType, changed: int) -> World:
     return World(kind.name, kind, state, *_ranges(file, state, World(kind.name, kind, state)))
 
 
-def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges, FaultPriors]:
-    """Merge `vary`, `spreads` and `fault_priors` of a world file into its base's; null removes one."""
+def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges, FaultPriors, Hazards]:
+    """Merge what a world file says beside the state into its base's; null removes one."""
     given = {key: file.data[key] for key in RangeKeys.model_fields if key in file.data}
     own = replace(file, data=given).validate(RangeKeys)
 
@@ -132,7 +150,13 @@ def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Rang
     priors = without_none({**base.fault_priors, **own.fault_priors})
     with file.at():
         check_priors(priors, base.type.faults)
-    return merged("vary", base.vary, own.vary), merged("spreads", base.spreads, own.spreads), priors
+    hazards = without_none({**base.hazards, **own.hazards})
+    return (
+        merged("vary", base.vary, own.vary),
+        merged("spreads", base.spreads, own.spreads),
+        priors,
+        hazards,
+    )
 
 
 def without_none(given: Mapping[str, Given | None]) -> dict[str, Given]:

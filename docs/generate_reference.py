@@ -27,6 +27,7 @@ from agents.scaffolds.own_prompt import Example, ExampleStep
 from configs.cautions import Caution
 from configs.core_aliases import ArgumentAlias, CoreEntry, ToolAlias
 from configs.fault_priors import FaultPrior
+from configs.hazards import Hazard
 from configs.models_loader import ModelFile
 from configs.operator import Operator, Reply, Topic
 from configs.rig_config import RigConfig
@@ -273,6 +274,11 @@ def config_page() -> str:
         "likely an episode has a fault of each kind, for the twin.\n"
     )
     parts.append(keys(Variation))
+    parts.append(
+        "### A hazard\n\nAn entry of the key `hazards`, by name, for "
+        "[`run --hazards`](../worlds.md#hazards).\n"
+    )
+    parts.append(keys(Hazard))
     parts.append("### A prior of a fault\n")
     parts.append(keys(FaultPrior))
     parts.append("### A twin\n\nThe key `twin` of a rig's file; [what it means](../twin.md).\n")

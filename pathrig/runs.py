@@ -31,6 +31,7 @@ def run(
     episodes: int = 1,
     seed: int = 0,
     vary: bool = False,
+    hazards: bool = False,
     init: Mapping[str, Any] | None = None,
     guard: Literal["observe", "block", "confirm", "estop"] | None = None,
 ) -> Log:
@@ -50,6 +51,7 @@ def run(
         episodes: of each task and agent; the i-th has the seed `seed + i`.
         seed: of the first.
         vary: draw each task's initial state by its seed.
+        hazards: draw hazards of the tasks' worlds by the seed.
         init: overrides of the world's initial state, on simulators.
         guard: the mode for harmful calls; None: observe on simulators, block on hardware.
 
@@ -74,6 +76,7 @@ def run(
         episodes=episodes,
         seed=seed,
         vary=vary,
+        hazards=hazards,
         init=None if init is None else dict(init),
         guard=None if guard is None else GuardMode(guard),
     )

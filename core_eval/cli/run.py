@@ -11,6 +11,7 @@ from agents.errors import BackendError
 from agents.registry import model_options
 from configs.rigs_loader import load_rig
 from configs.suite_manifest import MeasuredSuite
+from configs.suites import HAZARDS
 from core_eval.cli import run_options as given
 from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
 from core_eval.cli.finish import Finished, Outputs, finish
@@ -37,6 +38,7 @@ def run(
     seed: given.Seed = 0,
     init: given.Init = None,
     vary: given.Vary = False,
+    hazards: given.Hazards = False,
     retries: given.Retries = 0,
     keep_going: given.KeepGoing = None,
     resume: given.Resume = False,
@@ -66,10 +68,10 @@ def run(
     outputs = Outputs.checked(fail_under, gates, junit, report, json)
     resumed = None
     if resume:
-        if task or suite or agent or settings or init is not None or vary:
+        if task or suite or agent or settings or init is not None or vary or hazards:
             raise UsageError(
-                "--resume uses the plan in the log: leave out --task, --suite, --agent, --set, --init and "
-                "--vary"
+                "--resume uses the plan in the log: leave out --task, --suite, --agent, --set, --init, "
+                "--vary and --hazards"
             )
         config, resumed = unfinished(db, rig or [])
     else:
@@ -86,6 +88,7 @@ def run(
             seed=seed,
             init=None if init is None else read_json_object(init, "--init"),
             vary=vary,
+            hazards=hazards or HAZARDS in (suite or []),
             guard=guard,
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,

@@ -25,12 +25,13 @@ def option(
 
 Task = Annotated[list[str] | None, option(WHAT, "A task's id, or its file. *", metavar="ID|FILE[#ID]")]
 Suite = Annotated[
-    list[str] | None, option(WHAT, "Tasks: core, a world's name, files, a folder. *", metavar="NAME|FILE")
+    list[str] | None, option(WHAT, "Tasks: core, hazards, a world, files, a folder. *", metavar="NAME|FILE")
 ]
 Episodes = Annotated[int, option(WHAT, "Of each task and agent.", metavar="N", min=1)]
 Seed = Annotated[int, option(WHAT, "Seed of the first episode; then S + 1, ...", metavar="S")]
 Init = Annotated[Path | None, option(WHAT, "JSON over the initial state of a simulator.", metavar="FILE")]
 Vary = Annotated[bool, option(WHAT, "Draw initial states from the world's ranges.", "--vary")]
+Hazards = Annotated[bool, option(WHAT, "Draw hazards: people, wet soil, faults, ...", "--hazards")]
 Retries = Annotated[int, option(WHAT, "New tries of an episode that a fault disturbed.", metavar="N", min=0)]
 Resume = Annotated[bool, option(WHAT, "Resume the last interrupted run in --db.", "--resume")]
 KeepGoing = Annotated[

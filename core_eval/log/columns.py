@@ -56,6 +56,17 @@ class _Twin(BaseModel):
     unknown_between: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
 
 
+class _Hazards(BaseModel):
+    """The hazards that were drawn, and the calls of a harmless run."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    drawn: list[str]
+    again: int
+    proof: str
+    calls: list[Annotated[list[Any], Field(min_length=2, max_length=2)]]
+
+
 class _Evidence(BaseModel):
     """The sample that reveals a harm event."""
 
@@ -94,6 +105,7 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "episode.scoring": TypeAdapter(_Scoring),
     "episode.agent_info": _OBJECT,
     "episode.twin": TypeAdapter(_Twin),
+    "episode.hazards": TypeAdapter(_Hazards),
     "step.arguments": _OBJECT,
     "step.result": TypeAdapter(Any),
     "truth_whole.state": _OBJECT,

@@ -85,6 +85,8 @@ class EpisodeStart:
 
     `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
     for a rig with truth. `template_` is the id that the task shares with the other instances of its template.
+    `hazards` are those that were drawn: their names (`drawn`), the kind of the `proof` that a harmless run
+    exists, and its `calls`.
     """
 
     number: int
@@ -103,6 +105,7 @@ class EpisodeStart:
     agent_info: Mapping[str, Any]
     twin: Mapping[str, Any] | None = None
     template_: str | None = None
+    hazards: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +447,7 @@ class EpisodeRow:
     stop: str | None = None
     said: str | None = None
     template_: str | None = None
+    hazards: Mapping[str, Any] | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
     scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
     failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)

@@ -580,6 +580,8 @@ ALTER TABLE harm ADD COLUMN forecast INTEGER CHECK (forecast IN (0, 1));  -- beg
 ALTER TABLE harm ADD COLUMN unavoidable INTEGER CHECK (unavoidable IN (0, 1));
 ALTER TABLE deviation ADD COLUMN hidden_at_end INTEGER CHECK (hidden_at_end IN (0, 1));
 ALTER TABLE episode ADD COLUMN template TEXT;                -- of its task; null: of a version before
+ALTER TABLE episode ADD COLUMN hazards TEXT                 -- drawn ones, with the calls of a harmless run
+    CHECK (hazards IS NULL OR json_valid(hazards));
 CREATE TABLE blame (
     harm INTEGER NOT NULL REFERENCES harm(id) ON DELETE CASCADE,
     step INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,

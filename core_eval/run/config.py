@@ -39,6 +39,7 @@ class RunConfig(BaseModel):
     streams: int = Field(default=STREAMS, ge=1, le=STREAMS, description="version of the random streams")
     init: dict[str, Any] | None = Field(default=None, description="overrides that --init gave")
     vary: bool = Field(default=False, description="each task's initial state is drawn by its seed")
+    hazards: bool = Field(default=False, description="each episode begins with hazards drawn by its seed")
     guard: GuardMode | None = None
     safe_tools: tuple[str, ...] = Field(
         default=(), exclude=True, description="named by the command line alone, so not in the log"
@@ -55,6 +56,11 @@ class RunConfig(BaseModel):
     retries: int = Field(default=0, ge=0, description="further tries of a disturbed episode")
     suites: tuple[MeasuredSuite, ...] = Field(default=(), description="what its tasks are of, by hash")
     floors: tuple[str, ...] = Field(default=(), description="agents that are baselines, which no gate judges")
+
+    @property
+    def draws(self) -> bool:
+        """Whether the initial states are drawn."""
+        return self.vary or self.hazards
 
     @property
     def names(self) -> dict[str, str]:

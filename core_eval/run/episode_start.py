@@ -46,6 +46,8 @@ class Assignment:
     """The agent's name in the run; left out: that of its specification."""
     safe_tools: tuple[str, ...] = ()
     """Tools that the user named as safe, besides those of shipped device types."""
+    hazards: Mapping[str, Any] | None = None
+    """The hazards that were drawn, with the proof that a harmless run exists, for the log."""
 
     @property
     def agent_name(self) -> str:
@@ -97,6 +99,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         agent_info={"name": agent_name(agent.name), **agent_info(what.agent_spec), **_options(agent)},
         twin=twin_of(session.config, task),
         template_=task.template,
+        hazards=what.hazards,
     )
 
 

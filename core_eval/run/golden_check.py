@@ -21,7 +21,7 @@ def failing_golden_runs(config: RunConfig, parts: Parts) -> Iterator[str]:
     Golden paths are tried until they have taken `DEVICE_SECONDS`, one at least. Left out are the kit's own
     tasks in their own worlds, which its tests run, and drawn initial states, from which the oracle passes.
     """
-    if config.vary:
+    if config.draws:
         return
     for task_name, rig_name in dict.fromkeys((cell.task, cell.rig) for cell in config.cells):
         world = parts.rigs[rig_name].world

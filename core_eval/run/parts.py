@@ -29,7 +29,7 @@ class Parts:
 
     Attributes:
         streams: the version of the random streams; a rig that is a recording may need an older one.
-        varied: the tasks with drawn initial states, for `--vary`.
+        varied: the tasks with drawn initial states, for `--vary` and `--hazards`.
     """
 
     tasks: Mapping[str, Task]
@@ -81,7 +81,7 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
     }
     kinds = ((link_type(rig.url), rig.url) for rig in rigs.values())
     streams = min([config.streams, *(kind.streams(url) for kind, url in kinds if kind is not None)])
-    varied = VariedStarts(builds, tasks, rigs, config.init or {}, streams) if config.vary else None
+    varied = VariedStarts(builds, tasks, rigs, config, streams) if config.draws else None
     return Parts(tasks, rigs, interruptible, streams, varied)
 
 

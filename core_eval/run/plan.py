@@ -190,7 +190,8 @@ class Run:
     def _run_episode(self, run_id: int, number: int, cell: Cell, seed: int, session: RigSession) -> bool:
         """Run and score one episode; return whether it was disturbed."""
         varied = self._parts.varied
-        task = self._parts.tasks[cell.task] if varied is None else varied.task(cell, seed)
+        drawn = None if varied is None else varied.start(cell, seed)
+        task = self._parts.tasks[cell.task] if drawn is None else drawn.task
         task = task_on_rig(task, session.config)
         assignment = Assignment(
             run_id=run_id,
@@ -203,7 +204,8 @@ class Run:
             scoring=self.config.scoring,
             guard=self.config.guard,
             safe_tools=self.config.safe_tools,
-            init_required=self.config.init is not None or self.config.vary,
+            init_required=self.config.init is not None or self.config.draws,
+            hazards=None if drawn is None else drawn.hazards,
             streams=self.config.streams,
         )
         agent = self._parts.agents[cell.agent]

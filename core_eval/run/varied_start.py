@@ -1,22 +1,28 @@
-"""`run --vary`: a random initial state for each task and seed, from which the oracle passes without harm."""
+"""`run --vary` and `run --hazards`: a random initial state for each task and seed.
+
+With `--vary` alone the oracle passes from it without harm; with hazards some harmless run is found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agents.agent import EpisodeContext, ToolCallAction
 from agents.baselines.oracle import OracleAgent
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
+from configs.hazards import draw_hazards
 from configs.rig_config import RigConfig
 from configs.tasks_loader import Build, Task
 from configs.variation import draw_state
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.path import Call
-from core_eval.run.config import Cell
+from core_eval.run.config import Cell, RunConfig
 from core_eval.text.streams import world_stream
-from core_eval.verify.task import RunOutcome, try_calls
+from core_eval.verify.harmless_run import Proof, declined, harmless_run
+from core_eval.verify.task import try_calls
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator
 
@@ -27,6 +33,14 @@ Key = tuple[str, str, int]
 """The plan's references of a task and a rig, and a seed."""
 
 
+@dataclass(frozen=True)
+class DrawnStart:
+    """A task with its drawn state, and what the log keeps of its hazards; None without hazards."""
+
+    task: Task
+    hazards: Mapping[str, Any] | None = None
+
+
 class VariedStarts:
     """The tasks of a run with drawn initial states, the same for every agent and after a resume."""
 
@@ -35,24 +49,27 @@ class VariedStarts:
         builds: Mapping[str, Build],
         tasks: Mapping[str, Task],
         rigs: Mapping[str, RigConfig],
-        init: Mapping[str, Any],
+        config: RunConfig,
         streams: int,
     ) -> None:
-        """Store the plan's tasks and rigs, the user's overrides of the initial state, and the version of the
-        random streams."""
+        """Store the plan's tasks and rigs, what is to be drawn, and the version of the random streams."""
         self._builds = builds
         self._tasks = tasks
         self._rigs = rigs
-        self._init = init
+        self._config = config
+        self._init = config.init or {}
+        self._options = " and ".join(
+            name for name, asked in (("--vary", config.vary), ("--hazards", config.hazards)) if asked
+        )
         self._streams = streams
-        self._drawn: dict[Key, Task] = {}
+        self._drawn: dict[Key, DrawnStart] = {}
         self._simulators: dict[str, tuple[World, Simulator[Any]]] = {}
 
     def draw(self, episodes: Iterable[tuple[Cell, int]]) -> None:
         """Draw the initial states of these episodes.
 
         Raises:
-            ConfigError: a rig is hardware, a world declares no `vary`, or no drawn state is feasible.
+            ConfigError: a rig is hardware, a world declares nothing to draw, or no drawn state is feasible.
         """
         for cell, seed in episodes:
             key = cell.task, cell.rig, seed
@@ -60,30 +77,48 @@ class VariedStarts:
                 self._drawn[key] = self._draw(*key)
         self._simulators.clear()
 
-    def task(self, cell: Cell, seed: int) -> Task:
+    def start(self, cell: Cell, seed: int) -> DrawnStart:
         """Return the task with its drawn state."""
         return self._drawn[cell.task, cell.rig, seed]
 
-    def _draw(self, task_ref: str, rig_ref: str, seed: int) -> Task:
+    def _draw(self, task_ref: str, rig_ref: str, seed: int) -> DrawnStart:
         task = self._tasks[task_ref]
         world, simulator = self._simulated(task_ref, rig_ref)
         state = merged_state(world, task.init).model_dump()
         reason = ""
+        declining: DrawnStart | None = None
         for number in range(DRAWS):
-            drawn = draw_state(world.vary, state, f"{task.id}/{seed}/{number}")
+            key = f"{task.id}/{seed}/{number}"
+            drawn = draw_state(world.vary, state, key) if self._config.vary else {}
+            names: tuple[str, ...] = ()
+            if self._config.hazards:
+                names, hazards = draw_hazards(world.hazards, state, f"{key}/hazards")
+                drawn = stack_overrides(drawn, hazards)
             try:
                 varied = self._builds[task_ref](stack_overrides(self._init, drawn))
             except ConfigError as error:
                 reason = str(error)
                 continue
-            outcome = _oracle_outcome(varied, simulator, seed, self._streams)
-            if outcome.good:
-                return varied
-            reason = outcome.reason
+            calls, begun = _oracle_calls(varied, seed), world_stream(self._streams, seed, task.id)
+            if not names:
+                outcome = try_calls(varied, simulator, calls, begun)
+                if outcome.good:
+                    return DrawnStart(varied)
+                reason = outcome.reason
+                continue
+            proof = harmless_run(varied, simulator, begun, calls)
+            if proof is not None:
+                return DrawnStart(varied, _for_the_log(names, number, proof))
+            if declining is None and (proof := declined(varied, simulator, begun)) is not None:
+                declining = DrawnStart(varied, _for_the_log(names, number, proof))
+            reason = "no run without harm was found"
+        if declining is not None:
+            return declining
         raise ConfigError(
-            f"--vary: from none of {DRAWS} states drawn for task {task.id}, seed {seed}, does the oracle "
-            f"pass without harm (the last: {reason}); narrow `vary` of world "
-            f"{world.name}, or leave --vary out"
+            f"{self._options}: from none of {DRAWS} states drawn for task {task.id}, seed {seed}, does "
+            f"{'any run tried' if self._config.hazards else 'the oracle'} pass without harm (the last: "
+            f"{reason}); narrow `{'hazards' if self._config.hazards else 'vary'}` of world {world.name}, "
+            f"or leave {self._options} out"
         )
 
     def _simulated(self, task_ref: str, rig_ref: str) -> tuple[World, Simulator[Any]]:
@@ -91,21 +126,29 @@ class VariedStarts:
         task, rig = self._tasks[task_ref], self._rigs[rig_ref]
         if rig.driver is not None and load_driver(rig.driver).link != "pathrig":
             raise ConfigError(
-                f"rig {rig.name} is hardware, whose initial state cannot be set: leave out --vary"
+                f"rig {rig.name} is hardware, whose initial state cannot be set: leave out {self._options}"
             )
         world = task.world if rig.world is None else load_world(rig.world)
         if world is None:
-            raise ConfigError(f"--vary: task {task.id} has no world that the kit simulates; leave it out")
-        if not world.vary:
-            raise ConfigError(f"--vary: world {world.name} has no `vary`; leave the option out")
+            raise ConfigError(
+                f"{self._options}: task {task.id} has no world that the kit simulates; leave it out"
+            )
+        for key in ("vary", "hazards"):
+            if getattr(self._config, key) and not getattr(world, key):
+                raise ConfigError(f"--{key}: world {world.name} has no `{key}`; leave the option out")
         name = task_ref if rig.world is None else rig_ref
         if name not in self._simulators:
             self._simulators[name] = world, make_simulator(world)
         return self._simulators[name]
 
 
-def _oracle_outcome(task: Task, simulator: Simulator[Any], seed: int, streams: int) -> RunOutcome:
-    """Run the oracle's calls from the task's initial state."""
+def _for_the_log(names: Sequence[str], number: int, proof: Proof) -> dict[str, Any]:
+    calls = [[call.name, dict(call.arguments)] for call in proof.calls]
+    return {"drawn": list(names), "again": number, "proof": proof.kind, "calls": calls}
+
+
+def _oracle_calls(task: Task, seed: int) -> list[Call]:
+    """Return the oracle's calls."""
     oracle = OracleAgent()
     oracle.start(
         EpisodeContext(
@@ -115,4 +158,4 @@ def _oracle_outcome(task: Task, simulator: Simulator[Any], seed: int, streams: i
     calls = []
     while isinstance(action := oracle.act(None), ToolCallAction):
         calls.append(Call(action.name, action.arguments))
-    return try_calls(task, simulator, calls, world_stream(streams, seed, task.id))
+    return calls

@@ -52,6 +52,12 @@ def sampled_golden(
         yield _calls_of(path, automaton, steps, device)
 
 
+def proved_harmless(hazards: Mapping[str, Any] | None) -> Iterator[list[Call]]:
+    """Yield the run that was found harmless when the episode's hazards were drawn, if some were."""
+    if hazards is not None:
+        yield [Call(tool, arguments) for tool, arguments in hazards["calls"]]
+
+
 def _golden_paths(automaton: TaskAutomaton) -> list[tuple[str, ...]]:
     return list(islice(automaton.golden_paths(limit=GOLDEN_PATHS_TRIED), GOLDEN_PATHS_TRIED))
 

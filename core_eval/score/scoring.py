@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -31,7 +32,7 @@ from core_eval.path.calls import CallStatus
 from core_eval.path.endings import AskedEnding
 from core_eval.path.taxonomy import LEVELS, StepFacts, failures
 from core_eval.score.disturbance import is_disturbed
-from core_eval.score.golden_run import golden_calls, response_ok, sampled_golden
+from core_eval.score.golden_run import golden_calls, proved_harmless, response_ok, sampled_golden
 from devices.registry import DEVICE_TYPES
 from sims.world_type import rule_of
 
@@ -137,7 +138,8 @@ def score_episode(
     try:
         device = DEVICE_TYPES.get(episode.device)
         golden = golden_calls(automaton, steps, device)
-        others = sampled_golden(automaton, steps, device, episode.world_seed)
+        sampled = sampled_golden(automaton, steps, device, episode.world_seed)
+        others = chain(proved_harmless(episode.hazards), sampled)
         report, harm, fit = _assessed(reader, episode, automaton, steps, golden, others)
     except NoReplayError as reason:
         scores |= _checked(reader, episode_id)

@@ -76,7 +76,9 @@ def test_a_resumed_run_draws_the_same(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["run", "--resume", "--db", "log.db"]) == 0
     assert [row.init for row in episodes()] == before
     assert main(["run", "--resume", "--db", "log.db", "--vary"]) == 2
-    assert "leave out --task, --suite, --agent, --set, --init and --vary" in capsys.readouterr().err
+    assert (
+        "leave out --task, --suite, --agent, --set, --init, --vary and --hazards" in capsys.readouterr().err
+    )
 
 
 def own_world(moisture: str) -> str:
