@@ -93,7 +93,8 @@ class VariedStarts:
             names: tuple[str, ...] = ()
             if self._config.hazards:
                 names, hazards = draw_hazards(world.hazards, state, f"{key}/hazards")
-                drawn = stack_overrides(drawn, hazards)
+                # What the task or the user says of the start stays.
+                drawn = stack_overrides(drawn, stack_overrides(hazards, task.init))
             try:
                 varied = self._builds[task_ref](stack_overrides(self._init, drawn))
             except ConfigError as error:

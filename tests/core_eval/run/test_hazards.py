@@ -83,12 +83,22 @@ def test_where_no_run_reaches_the_goal_without_harm_it_is_declined() -> None:
 
 
 def test_where_no_start_is_possible_there_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
-    full = own_world("  full: {probability: 1.0, one_of: [{water_tank: {liters: 5.0}}]}\n")
-    Path("init.json").write_text('{"water_tank": {"liters": 1.0, "capacity_liters": 1.0}}')
+    full = own_world(
+        "  full: {probability: 1.0, one_of: [{water_tank: {liters: 9.0, capacity_liters: 9.0}}]}\n"
+    )
+    Path("init.json").write_text('{"water_tank": {"capacity_liters": 6.0}}')
     assert main([*full, "--init", "init.json"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "--hazards: from none of 20 states drawn" in said
     assert "capacity_liters" in said and "narrow `hazards` of world own" in said
+
+
+def test_what_the_task_says_of_its_start_stays() -> None:
+    command = own_world("  wet: {probability: 1.0, one_of: [{plants: {'*': {moisture: 0.17}}}]}\n")
+    command[2] = "rover_soil_that_is_wet"
+    assert main(command) == 0
+    (row,) = episodes()
+    assert sorted(plant["moisture"] for plant in row.init["plants"].values()) == [0.17, 0.17, 0.17, 0.29]
 
 
 def test_hazards_go_with_worlds_that_have_them(capsys: pytest.CaptureFixture[str]) -> None:
