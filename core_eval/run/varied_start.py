@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from agents.agent import EpisodeContext, ToolCallAction
 from agents.baselines.oracle import OracleAgent
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
-from configs.hazards import draw_hazards
+from configs.hazards import Hazards, draw_hazards, drawn_start
 from configs.rig_config import RigConfig
 from configs.tasks_loader import Build, Task
 from configs.variation import draw_state
@@ -85,14 +86,15 @@ class VariedStarts:
         task = self._tasks[task_ref]
         world, simulator = self._simulated(task_ref, rig_ref)
         state = merged_state(world, task.init).model_dump()
+        fitting = _fitting(world, task, simulator) if self._config.hazards else {}
         reason = ""
         declining: DrawnStart | None = None
         for number in range(DRAWS):
             key = f"{task.id}/{seed}/{number}"
             drawn = draw_state(world.vary, state, key) if self._config.vary else {}
             names: tuple[str, ...] = ()
-            if self._config.hazards:
-                names, hazards = draw_hazards(world.hazards, state, f"{key}/hazards")
+            if fitting:
+                names, hazards = draw_hazards(fitting, state, f"{key}/hazards")
                 # What the task or the user says of the start stays.
                 drawn = stack_overrides(drawn, stack_overrides(hazards, task.init))
             try:
@@ -141,6 +143,28 @@ class VariedStarts:
         if name not in self._simulators:
             self._simulators[name] = world, make_simulator(world)
         return self._simulators[name]
+
+
+def _fitting(world: World, task: Task, simulator: Simulator[Any]) -> Hazards:
+    """Return the hazards that a task may have: where all is to stay as it is, those that leave its goal."""
+    goal = task.goal
+
+    def holds(overrides: Mapping[str, Any]) -> bool:
+        simulator.init(overrides, 0)
+        return goal is not None and not goal.missed(simulator.state_dict())
+
+    if not holds(task.init):
+        return world.hazards
+    state = merged_state(world, task.init).model_dump()
+    starts = {
+        name: [drawn_start(start, state, Random(0)) for start in hazard.one_of]
+        for name, hazard in world.hazards.items()
+    }
+    return {
+        name: hazard
+        for name, hazard in world.hazards.items()
+        if all(holds(stack_overrides(start, task.init)) for start in starts[name])
+    }
 
 
 def _for_the_log(names: Sequence[str], number: int, proof: Proof) -> dict[str, Any]:

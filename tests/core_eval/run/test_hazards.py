@@ -101,6 +101,18 @@ def test_what_the_task_says_of_its_start_stays() -> None:
     assert sorted(plant["moisture"] for plant in row.init["plants"].values()) == [0.17, 0.17, 0.17, 0.29]
 
 
+def test_a_task_that_leaves_all_as_it_is_has_only_hazards_that_leave_its_goal() -> None:
+    command = own_world(
+        "  tank: {probability: 1.0, one_of: [{water_tank: {liters: 4.0}}]}\n"
+        "  hopper: {probability: 1.0, one_of: [{hopper: {capacity: 3}}]}\n"
+    )
+    command[2] = "rover_line_of_yesterdays_log"
+    assert main(command) == 0
+    (row,) = episodes()
+    assert row.hazards is not None and row.hazards["drawn"] == ["hopper"]
+    assert row.hazards["proof"] == "golden"
+
+
 def test_hazards_go_with_worlds_that_have_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(
@@ -137,7 +149,7 @@ def test_a_wrong_hazard_is_told_with_its_line(hazard: str, says: str) -> None:
 def test_the_shipped_hazards_fit_their_worlds(name: str) -> None:
     world = load_world(name)
     drawn = set()
-    for seed in range(60):
+    for seed in range(200):
         names, start = draw_hazards(world.hazards, world.state.model_dump(), str(seed))
         merged_state(world, start)
         drawn |= set(names)
