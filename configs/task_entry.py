@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -9,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from configs.cautions import Caution
 from configs.errors import ConfigError
 from configs.operator import Operator
+from core_eval.path import Call, Pattern
 from core_eval.path.endings import Answer, DeclineReason
+from core_eval.path.patterns import parse_pattern
 
 
 class TaskLimits(BaseModel):
@@ -31,8 +35,33 @@ class LeftOut(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    calls: list[str] = Field(min_length=1, description="the tools of its writes, in order")
+    calls: list[str | dict[str, dict[str, Any]]] = Field(
+        min_length=1,
+        description="its writes, in order: a tool, with any arguments or `{tool: {argument: pattern}}`",
+    )
     why: str = Field(min_length=1, description="why the task does not mean it")
+
+    @cached_property
+    def _symbols(self) -> list[tuple[str, dict[str, Pattern]]]:
+        named = [{one: {}} if isinstance(one, str) else one for one in self.calls]
+        return [
+            (tool, {name: parse_pattern(value) for name, value in arguments.items()})
+            for one in named
+            for tool, arguments in one.items()
+        ]
+
+    @model_validator(mode="after")
+    def _has_patterns(self) -> Self:
+        assert self._symbols
+        return self
+
+    def is_of(self, writes: Sequence[Call]) -> bool:
+        """Return whether these writes are the way."""
+        return [call.name for call in writes] == [tool for tool, _ in self._symbols] and all(
+            pattern.holds(call.arguments.get(name))
+            for call, (_, patterns) in zip(writes, self._symbols, strict=True)
+            for name, pattern in patterns.items()
+        )
 
 
 class TaskEntry(BaseModel):

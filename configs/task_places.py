@@ -115,7 +115,7 @@ def _in_parts(tool: str, arguments: Mapping[str, Any], name: str, dose: Range) -
     """Return the choice of a dose within its range, at once or in two parts.
 
     Doses are told apart in steps, of which two parts whose sum is certainly in the range make the dose. The
-    steps are so narrow that all parts of the dose that is meant do.
+    steps are so narrow that all parts of the dose that is meant do. Twice that dose is never meant.
     """
     assert dose.low is not None and dose.high is not None and dose.near is not None
     low, high, meant = dose.low, dose.high, dose.near
@@ -138,7 +138,8 @@ def _in_parts(tool: str, arguments: Mapping[str, Any], name: str, dose: Range) -
         [step(one), step(other)]
         for one in range(first, count)
         for other in range(first, count)
-        if edges[one - first] + edges[other - first] >= low
+        if (one, other) != (whole[0], whole[0])
+        and edges[one - first] + edges[other - first] >= low
         and edges[one - first + 1] + edges[other - first + 1] <= high
     )
     return {"choice": [*(step(k) for k in whole), *pairs]}

@@ -41,6 +41,7 @@ class WorldType:
         faults: kinds of faults of its rigs, beside those of every rig.
         aliases: other names of it.
         place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
+        ways: how many other ways of a task `tasks verify` tries in it, by what a run of its simulator costs.
         accepts: what its rig accepts of a call and a goal allows: the tolerances of a plan that states none.
         tasks: the folder of its task files.
         probing: a script of calls (JSON lines) that identifies hidden parameters, for calibration.
@@ -62,6 +63,7 @@ class WorldType:
     faults: tuple[FaultKind, ...] = ()
     aliases: tuple[str, ...] = ()
     place_keys: tuple[str, ...] = ()
+    ways: int = 100
     accepts: Accepts = EXACTLY
     tasks: Path | None = None
     probing: Path | None = None

@@ -26,6 +26,7 @@ WORLD = WorldType(
     faults=FARM_FAULTS,
     known_state=KnownFarmRover,
     place_keys=("plants", "stations"),
+    ways=200,
     accepts=accepted,
     removed=("soil.infiltration_s",),
 )

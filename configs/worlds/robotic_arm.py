@@ -27,6 +27,7 @@ WORLD = WorldType(
     faults=ARM_FAULTS,
     known_state=KnownArm,
     place_keys=("objects", "bins"),
+    ways=24,
     accepts=accepted,
     picture=lambda *drawn: resolve_name("sims.robotic_arm.picture:picture")(*drawn),
 )

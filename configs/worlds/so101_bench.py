@@ -27,6 +27,7 @@ WORLD = WorldType(
     faults=ARM_FAULTS,
     known_state=KnownSo101,
     place_keys=("objects", "bins"),
+    ways=24,
     accepts=accepted,
     tasks=Path(__file__).parent / "so101_tasks",
     picture=lambda *drawn: resolve_name("sims.so101_arm.picture:picture")(*drawn),

@@ -15,11 +15,12 @@ from agents.errors import BackendError
 from agents.mcp.desk import CallDesk
 from agents.mcp.proxy import EpisodePlace, leave_after_exit
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets
+from core_eval.cli.checked_parts import checked_parts
 from core_eval.cli.live_page import LiveLines, live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents
 from core_eval.log import LogReader, RunLog
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.parts import load_parts, task_on_rig
+from core_eval.run.parts import task_on_rig
 
 AGENT = "mcp"
 TOKEN = "PATHRIG_MCP_TOKEN"
@@ -79,7 +80,7 @@ def serve_episode(
         raise UsageError(f"pathrig mcp needs {error.name}: pip install 'pathrig[mcp]'") from None
     desk = CallDesk(idle)
     config = RunConfig(cells=(Cell(task=task, rig=rig, agent=AGENT),), **started)
-    parts = load_parts(config, {AGENT: McpAgent(desk)})
+    parts = checked_parts(config, {AGENT: McpAgent(desk)})
     offered = task_on_rig(parts.tasks[task], parts.rigs[rig])
     offer = Offer(offered.prompt, offered.device.advice, offered.offered.tools)
     out = console(stderr=True)

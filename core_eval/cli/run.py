@@ -14,9 +14,10 @@ from configs.suite_manifest import MeasuredSuite
 from configs.suites import HAZARDS
 from core_eval.cli import run_options as given
 from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
+from core_eval.cli.checked_parts import checked_parts
 from core_eval.cli.finish import Finished, Outputs, finish
 from core_eval.cli.live_page import LiveLines, live_page, shown_run
-from core_eval.cli.output import UsageError, console, print_agents, read_json_object, warn_of_cycles
+from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished
 from core_eval.cli.task_places import EACH_WORLD, task_places
@@ -24,8 +25,6 @@ from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.report.tables.agents import episodes_table
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.golden_check import failing_golden_runs
-from core_eval.run.parts import load_parts
 
 MOST_LISTED = 60
 """Maximum number of episodes that are listed with their steps; `pathrig show` lists more."""
@@ -113,10 +112,7 @@ def _run(
 ) -> int:
     """Run a plan, or what is left of a run, and finish it; return the exit status."""
     out = console(stderr=outputs.json)
-    parts = load_parts(config)
-    warn_of_cycles(task.automaton for task in parts.tasks.values())
-    for failing in failing_golden_runs(config, parts):
-        print(f"pathrig: warning: {failing}", file=sys.stderr)
+    parts = checked_parts(config)
     # Asked for on a pipe, progress is a line an episode.
     steps = len(config.plan()) <= MOST_LISTED and (not outputs.json or sys.stderr.isatty())
     several_rigs = len({cell.rig for cell in config.cells}) > 1

@@ -27,6 +27,7 @@ from core_eval.verify.other_rigs import check_other_rigs
 from core_eval.verify.search import check_complete
 from core_eval.verify.static_checks import Site, verify_static
 from core_eval.verify.task import Verification, malformed_task, verify_task
+from core_eval.verify.ways import check_ways
 from core_eval.verify.wording import check_wording, shared_paraphrases
 
 CORES = os.cpu_count() or 1
@@ -75,7 +76,7 @@ def verify(
     site = Site() if rig is None else Site.of(rig)
     found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
-    checks = [check_evidence, check_wording, check_goal, check_complete, check_ranges]
+    checks = [check_evidence, check_wording, check_goal, check_complete, check_ways, check_ranges]
     if not nominal:
         checks.append(check_other_rigs)
     shared = shared_paraphrases(found.tasks)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+from configs.idle_writes import IdleWrites
 from configs.tasks_loader import Task
 from core_eval.harm.harmful_events import harm_events
 from core_eval.path import Call
@@ -58,16 +59,15 @@ def check_complete(
     """Return a fault for each harmless way that the automaton does not accept, and what the search proves.
 
     Of a task without a goal such a way is a remark. Ways that the task file leaves out for a reason are
-    none. Of worlds with physics nothing is searched.
+    none. Worlds with physics are searched by `check_ways`.
     """
     if task.answer is not None or not isinstance(simulator, SoftwareWorld):
         return [], []
-    excused = [way.calls for way in task.left_out]
     found = search(task, paths, simulator, seed)
     narrow = [
-        f"too narrow: {' '.join(map(_written, way))} ends as a golden path does, and does no harm"
+        f"too narrow: {' '.join(map(written, way))} ends as a golden path does, and does no harm"
         for way in found.left_out
-        if [call.name for call in way] not in excused
+        if not excused(task, way)
     ]
     if not narrow:
         return [], [f"every harmless way is accepted: {found.line}"]
@@ -77,7 +77,14 @@ def check_complete(
     return [f"{way}: allow it, or say why in `left_out`" for way in narrow], []
 
 
-def _written(call: Call) -> str:
+def excused(task: Task, way: Sequence[Call]) -> bool:
+    """Return whether the task's file leaves a way out for a reason: by its writes."""
+    writes = [call for call in way if call.name not in task.offered.reads]
+    return any(left_out.is_of(writes) for left_out in task.left_out)
+
+
+def written(call: Call) -> str:
+    """Return a call as faults state it."""
     return f"{call.name}({', '.join(map(str, call.arguments.values()))})"
 
 
@@ -120,7 +127,7 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
             text = _text(simulator)
             if not changed or harm_events(simulator) or text == here:
                 continue
-            for state in _after(task, place.state, call):
+            for state in after(task, place.state, call):
                 way = (*place.way, call)
                 if text in ends and state is not None:
                     accepted.append(way)
@@ -132,21 +139,40 @@ def search(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any]
     return Search(_without_detours(left_out, accepted), tried, not todo)
 
 
-def _after(task: Task, state: str | None, call: Call) -> Iterator[str | None]:
+def is_accepted(task: Task, way: Iterable[Call], idle: IdleWrites | None = None) -> bool:
+    """Return whether the automaton accepts a way, the reads that its plan asks for taken as made."""
+    states = {task.automaton.start}
+    made: list[Call] = []
+    for call in way:
+        if call.name not in task.offered.reads:
+            reached = {one for state in states for one in after(task, state, call) if one is not None}
+            if not reached and (idle is None or not idle(made, call)):
+                return False
+            states = reached or states
+        made.append(call)
+    return any(_around(task, state) & task.automaton.accepting for state in states)
+
+
+def after(task: Task, state: str | None, call: Call) -> Iterator[str | None]:
     """Yield the automaton's states after a call, the reads that its plan asks for before it taken as made."""
     if state is None:
         yield None
         return
-    automaton = task.automaton
-    around, todo = {state}, [state]
-    while todo:
-        for name, target in automaton.progress[todo.pop()]:
-            if automaton.symbols[name].tool in task.offered.reads and target not in around:
-                around.add(target)
-                todo.append(target)
+    automaton, around = task.automaton, _around(task, state)
     symbol = automaton.symbol_of(call)
     reached = {automaton.delta[one, symbol] for one in around if symbol and (one, symbol) in automaton.delta}
     yield from sorted(reached) if reached else [None]
+
+
+def _around(task: Task, state: str) -> set[str]:
+    """Return the states that reads of the plan lead to from a state, itself included."""
+    around, todo = {state}, [state]
+    while todo:
+        for name, target in task.automaton.progress[todo.pop()]:
+            if task.automaton.symbols[name].tool in task.offered.reads and target not in around:
+                around.add(target)
+                todo.append(target)
+    return around
 
 
 def _end(task: Task, path: Sequence[str], simulator: Simulator[Any], seed: int) -> str | None:

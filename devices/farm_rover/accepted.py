@@ -10,10 +10,10 @@ from core_eval.path.patterns import Near, Range
 from devices.accepted import METERED, Patterns, around
 from devices.farm_rover.world import FarmWorld
 
+DRIFTS = 0.01
+"""Share of a plant's pesticide that drifts elsewhere, with nothing else in the way of the wind."""
 LONG_EPISODE_S = 3600.0
 DAY_S = 86400.0
-DRIFT = 0.05
-"""Share of a plant's pesticide that may drift to it from another one's."""
 
 
 def accepted(world: FarmWorld, tool: str, arguments: Mapping[str, Any], goal: Patterns) -> Patterns:
@@ -57,8 +57,8 @@ def _pesticide(world: FarmWorld, plant_id: str, goal: Patterns) -> tuple[float |
     if low is None and f"plants.{plant_id}.pests" in goal:
         low = plant.pesticide_ml + world.rover.effective_dose_ml
     most = min(world.pesticide_tank.capacity_ml, plant.pesticide_limit_ml if high is None else high)
-    least = None if low is None else (low - plant.pesticide_ml) * (1.0 + DRIFT)
-    return least, most * (1.0 - DRIFT) - plant.pesticide_ml
+    least = None if low is None else (low - plant.pesticide_ml) * (1.0 + DRIFTS)
+    return least, most - plant.pesticide_ml
 
 
 def _span(goal: Patterns, key: str) -> tuple[float | None, float | None]:

@@ -1,6 +1,8 @@
 """A golden run that the world refuses is no reference: nothing is compared with it, and a line says why."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,26 @@ def test_harm_is_not_excused_by_a_golden_run_that_is_refused(capsys: pytest.Capt
     run("faraway.yaml", "--init", "init.json", "--json")
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert (episode["harm_events"], episode["excess_harm"]) == (1, None)
+
+
+def test_a_suite_is_told_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--suite", "faraway.yaml", "--agent", "mute", "--db", "log.db", "--no-floors"]) == 0
+    told = capsys.readouterr()
+    assert told.err.startswith(
+        f"pathrig: warning: task faraway: its golden run fails on rig sim:farm_rover: {REFUSED}"
+    )
+
+
+def test_an_episode_for_mcp_clients_is_told_before_they_connect() -> None:
+    given = ["mcp", "--task", "faraway.yaml", "--rig", "sim:farm_rover", "--db", "log.db", "--http", "0"]
+    command = [sys.executable, "-m", "core_eval.cli.main", *given]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            told = [server.stderr.readline()]
+            while "the MCP server is" not in told[-1] and told[-1]:
+                told.append(server.stderr.readline())
+        finally:
+            server.terminate()
+    assert told[0].startswith("pathrig: warning: task faraway: its golden run fails on rig sim"), told
+    assert "the MCP server is" in told[-1]
