@@ -15,7 +15,7 @@ from configs.tasks_loader import Task
 from core_eval.harm.replay import until_told
 from core_eval.path import Call, Symbol, accepts
 from core_eval.path.calls import CallStatus
-from core_eval.path.patterns import Near, Range
+from core_eval.path.patterns import Exact, Near, Range
 from core_eval.text.streams import STREAMS, stream
 from core_eval.text.values import is_number
 from core_eval.verify.search import excused, is_accepted, written
@@ -29,6 +29,8 @@ CALLS_A_WAY = 3
 """So many calls are tried for orders, for each way that is tried."""
 SHARES = (0.5, 0.95, 1.5, 2.5)
 """Distances from a place of the plan along each axis, as shares of its tolerance."""
+EXACT = 0.01
+"""The tolerance of a place that a plan gives exactly, to tell that it is too narrow, m."""
 DOSES = (0.5, 0.8, 0.9, 1.1, 1.25, 2.0)
 """Other doses, as shares of the plan's."""
 PARTS = (0.25, 0.5, 2.0 / 3.0)
@@ -234,10 +236,10 @@ def _choices(symbol: Symbol, call: Call) -> Iterator[tuple[Call, ...]]:
     yield (call,)
     for name, pattern in symbol.arguments.items():
         value = call.arguments.get(name)
-        if not isinstance(pattern, Near | Range) or not is_number(value):
+        if not isinstance(pattern, Exact | Near | Range) or not is_number(value):
             continue
         if name in AXES:
-            low, high = pattern.span
+            low, high = (value - EXACT, value + EXACT) if isinstance(pattern, Exact) else pattern.span
             for share in SHARES:
                 yield (changed(**{name: value - share * (value - low)}),)
                 yield (changed(**{name: value + share * (high - value)}),)

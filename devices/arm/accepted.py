@@ -19,8 +19,8 @@ SETTLES = 0.002
 def accepted(world: Any, tool: str, arguments: Mapping[str, Any], goal: Patterns) -> Patterns:
     """Return the patterns of a pose: an object is at a place within `slot_radius` of it along each axis.
 
-    It may be let go a little above its place, from where it does not drop too far, and down to the least
-    height that the arm accepts: its descent ends at the touch.
+    It may be let go a little above its place, from where it does not drop too far. On the bench or in a bin,
+    also below it, down to the least height that the arm accepts: its descent ends at the touch.
     """
     key = "objects" if tool == "place" else "pose"
     found = around(arguments, world.slot_radius, goal, key=key, margin=SETTLES)
@@ -30,5 +30,6 @@ def accepted(world: Any, tool: str, arguments: Mapping[str, Any], goal: Patterns
     }
     if tool == "place" and "z" in patterns:
         z, lowest = arguments["z"], GRIP_HEIGHT - BELOW_TOLERANCE
-        patterns["z"] = Range(min(z, lowest), z + world.limits.drop_height - SETTLES, near=z)
+        low = lowest if z <= GRIP_HEIGHT + BELOW_TOLERANCE else z
+        patterns["z"] = Range(low, z + world.limits.drop_height - SETTLES, near=z)
     return patterns

@@ -108,7 +108,8 @@ def test_an_arm_places_within_the_slot_and_the_goal(tmp_path: Path) -> None:
         for beside, fits in ((far - 0.001, True), (far + 0.001, False)):
             call = Call("place", {"x": 0.5 + beside, "y": 0.3, "z": 0.024, "yaw": 1.0})
             assert (placed.symbol_of(call) is not None) == fits
-        assert placed.symbol_of(Call("place", {"x": 0.5, "y": 0.3, "z": 0.027})) is None
+        for z, fits in ((0.016, True), (0.027, True), (0.029, False)):
+            assert (placed.symbol_of(Call("place", {"x": 0.5, "y": 0.3, "z": z})) is not None) == fits
 
 
 def test_the_automaton_is_read_back_as_it_was_written(tmp_path: Path) -> None:

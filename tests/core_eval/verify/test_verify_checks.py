@@ -8,10 +8,10 @@ import pytest
 
 from configs.suites import read_suite
 from configs.tasks_loader import Task
-from core_eval.verify.argument_ranges import check_ranges
 from core_eval.verify.many import verify_all
 from core_eval.verify.other_rigs import check_other_rigs
 from core_eval.verify.task import Verification, verify_task
+from core_eval.verify.ways import check_ways
 
 TASKS = """
 tasks:
@@ -33,19 +33,20 @@ def task(tmp_path: Path, dose: str, left: float = 0.0) -> Task:
     return found.tasks[0]
 
 
-def test_a_dose_that_would_do_as_well_is_advice(tmp_path: Path) -> None:
-    found = verify_task(task(tmp_path, "{exact: 1.0}"), checks=[check_ranges])
+def test_a_dose_that_would_do_as_well_is_a_fault(tmp_path: Path) -> None:
+    found = verify_task(task(tmp_path, "{exact: 1.0}"), checks=[check_ways])
+    assert any("too narrow: water_plant(plant_A, 0.9) reaches the goal" in fault for fault in found.faults)
+    found = verify_task(task(tmp_path, "1.2"), checks=[check_ways])
     assert found.faults == ()
-    (advice,) = [remark for remark in found.remarks if "liters" in remark]
-    assert "reaches the goal from 0.8 to" in advice
+    assert "every harmless way is accepted: proved" in found.remarks, found.remarks
 
 
 def test_a_tolerance_that_the_goal_does_not_bear_is_a_fault(tmp_path: Path) -> None:
     wide = task(tmp_path, "{near: 1.0, rel: 0.1}", left=3.97)
-    found = verify_task(wide, checks=[check_ranges])
-    assert any("too wide: accepts call 0 (water_plant) liters 1.05" in fault for fault in found.faults)
+    found = verify_task(wide, checks=[check_ways])
+    assert any("too wide: accepts water_plant(plant_A, 1.1), but water_tank" in one for one in found.faults)
     narrow = task(tmp_path, "{near: 1.0, rel: 0.01}", left=3.97)
-    assert verify_task(narrow, checks=[check_ranges]).faults == ()
+    assert not any("too wide" in one for one in verify_task(narrow, checks=[check_ways]).faults)
 
 
 @pytest.mark.slow
