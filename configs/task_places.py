@@ -18,7 +18,7 @@ from devices.accepted import AXES, METERED, Patterns, around
 Places: TypeAlias = Mapping[str, Mapping[str, float]]
 AcceptsCall: TypeAlias = Callable[[str, Mapping[str, Any]], Patterns]
 """The patterns by argument that a world gives a call of a tool with these arguments."""
-MOST_STEPS, MOST_IN_ALL = 12, 48
+MOST_STEPS, MOST_IN_ALL = 36, 48
 """Maximum steps in which a dose's range is told apart, and all doses up to its largest one."""
 
 
