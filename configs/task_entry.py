@@ -43,7 +43,9 @@ class LeftOut(BaseModel):
 
     @cached_property
     def _symbols(self) -> list[tuple[str, dict[str, Pattern]]]:
-        named = [{one: {}} if isinstance(one, str) else one for one in self.calls]
+        named: list[dict[str, dict[str, Any]]] = [
+            {one: {}} if isinstance(one, str) else one for one in self.calls
+        ]
         return [
             (tool, {name: parse_pattern(value) for name, value in arguments.items()})
             for one in named

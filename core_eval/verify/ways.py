@@ -236,7 +236,7 @@ def _choices(symbol: Symbol, call: Call) -> Iterator[tuple[Call, ...]]:
     yield (call,)
     for name, pattern in symbol.arguments.items():
         value = call.arguments.get(name)
-        if not isinstance(pattern, Exact | Near | Range) or not is_number(value):
+        if not isinstance(pattern, Exact | Near | Range) or value is None or not is_number(value):
             continue
         if name in AXES:
             low, high = (value - EXACT, value + EXACT) if isinstance(pattern, Exact) else pattern.span
