@@ -41,7 +41,8 @@ class WorldType:
         faults: kinds of faults of its rigs, beside those of every rig.
         aliases: other names of it.
         place_keys: keys of the initial state that hold places by name, for `at: NAME` in a plan.
-        ways: how many other ways of a task `tasks verify` tries in it, by what a run of its simulator costs.
+        ways: how many other ways of a task `tasks verify` tries in it, by what a run of its simulator costs;
+            0: none, for a world with physics whose tasks were not written for it.
         accepts: what its rig accepts of a call and a goal allows: the tolerances of a plan that states none.
         tasks: the folder of its task files.
         probing: a script of calls (JSON lines) that identifies hidden parameters, for calibration.
@@ -63,7 +64,7 @@ class WorldType:
     faults: tuple[FaultKind, ...] = ()
     aliases: tuple[str, ...] = ()
     place_keys: tuple[str, ...] = ()
-    ways: int = 100
+    ways: int = 0
     accepts: Accepts = EXACTLY
     tasks: Path | None = None
     probing: Path | None = None

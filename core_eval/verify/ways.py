@@ -73,6 +73,8 @@ def check_ways(
     """
     if task.answer is not None or task.goal is None or not paths or isinstance(simulator, SoftwareWorld):
         return [], []
+    if task.world is None or not task.world.type.ways:
+        return [], []
     found = search_ways(task, paths, simulator, seed)
     faults = [
         f"too narrow: {' '.join(map(written, way))} reaches the goal, and does no harm: allow it, or say why "
