@@ -1,0 +1,223 @@
+"""Do the metrics see mistakes? Golden paths with mistakes of each kind, at growing rates, over many seeds.
+
+A task's golden path is mutated at 11 rates, by 5 kinds of mistakes, with 20 seeds each. Paths that are the
+same are run once, in this process, in the task's own world with seed 0, and scored as any run is. What was
+run is kept as a line a task in --kept, and the same command goes on where it stopped; `--tasks 0` runs none.
+
+    python benchmarks/validity.py --tasks 100 --kept build/validity.jsonl --markdown FILE.md -o FILE.svg
+
+From the kept lines it computes (`validity_figures.py`): curves with bands over tasks; the smallest difference
+of two mistake rates that 300 episodes tell apart; the agents that a final-state check and path correctness
+rank differently in a world; and how stable the agents' ranks are when beta, lambda and weights are others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from random import Random
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rich.console import Console
+
+from agents.agent import EpisodeContext, ToolCallAction
+from agents.baselines.fixed_actions import FixedActions
+from agents.baselines.mutated import KINDS, mutate
+from agents.baselines.oracle import GoldenAction, OracleAgent
+from benchmarks.validity_figures import LAMBDAS, METRICS, RATES, Measured, curves, markdown, picture
+from configs.suites import read_suite, task_ref
+from configs.tasks_loader import Task
+from core_eval.log import LogReader, RunLog
+from core_eval.log.events import ignore
+from core_eval.log.rows import logged_calls
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call, StepKind
+from core_eval.path.scorer import OnlineScorer, score_path
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.parts import load_parts
+from core_eval.run.plan import Run
+from core_eval.score.repeated import passed
+
+SEEDS = 20
+
+
+class Played(OracleAgent):
+    """Makes the calls of a mutated golden path."""
+
+    def __init__(self, calls: Sequence[ToolCallAction]) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode."""
+        FixedActions.start(self, context)
+        self._actions, self._looks = self._calls, 1
+
+
+def golden_path(task: Task) -> list[ToolCallAction]:
+    """Return the calls of a task's first golden path."""
+    oracle = OracleAgent()
+    oracle.start(EpisodeContext(task.prompt, task.device.tools, automaton=task.automaton))
+    return [action for action in oracle._actions if isinstance(action, ToolCallAction)]
+
+
+def identity(calls: Iterable[ToolCallAction]) -> str:
+    """Return what two paths share that are the same."""
+    parts = [(call.name, dict(call.arguments), isinstance(call, GoldenAction)) for call in calls]
+    return json.dumps(parts, sort_keys=True)
+
+
+def mutations(task: Task, seeds: int) -> dict[tuple[str, float, int], list[ToolCallAction]]:
+    """Return the mutated paths of a task; each has a random stream of its own."""
+    path = golden_path(task)
+    return {
+        (kind, rate, seed): mutate(
+            path, task.device.tools, rate, Random(f"validity/{task.id}/{kind}/{rate}/{seed}"), kind
+        )
+        for kind in KINDS
+        for rate in RATES
+        for seed in range(seeds)
+    }
+
+
+def measure(task_id: str, seeds: int) -> dict[str, Any]:
+    """Run and score the mutated paths of a task, equal ones once.
+
+    Returns:
+        `task`, `world`, `paths` (the scores of each path that was run), and `cells`: by kind and rate the
+        place among these of each seed's path.
+    """
+    task = _tasks()[task_id]
+    assert task.world is not None
+    wanted = mutations(task, seeds)
+    distinct: dict[str, list[ToolCallAction]] = {}
+    for calls in wanted.values():
+        distinct.setdefault(identity(calls), calls)
+    places = {key: place for place, key in enumerate(distinct)}
+    agents = {f"scripted:{place}": Played(calls) for place, calls in enumerate(distinct.values())}
+    rig = f"sim:{task.world.name}"
+    cells = tuple(Cell(task=task_ref(task), rig=rig, agent=spec) for spec in agents)
+    config = RunConfig(cells=cells, keep_going=False)
+    paths: list[dict[str, Any]] = []
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        path = Path(folder) / "run.db"
+        with RunLog(path) as log:
+            Run(config, load_parts(config, agents), log, ignore).start()
+        with LogReader(path) as reader:
+            for row in reader.episodes():
+                made, automaton = logged_calls(reader.steps(row.id)), reader.automaton(row)
+                good = passed(row)
+                scores = {**row.scores, "passed": None if good is None else float(good)}
+                paths.append(
+                    {
+                        **{name: scores.get(name) for name in METRICS},
+                        "harm": "".join("1" if one else "0" for one in _harm(automaton, made)),
+                        "ktc": [score_path(automaton, made, lam=lam).pc_ktc for lam in LAMBDAS],
+                    }
+                )
+    found: dict[str, list[int]] = {}
+    for (kind, rate, _), calls in wanted.items():
+        found.setdefault(f"{kind}:{rate}", []).append(places[identity(calls)])
+    return {"task": task.id, "world": task.world.name, "paths": paths, "cells": found}
+
+
+def _harm(automaton: TaskAutomaton, calls: Sequence[Call]) -> list[bool]:
+    """Return of each call of the condensed path whether it is harmful."""
+    scorer = OnlineScorer(automaton)
+    kinds = [scorer.step(call).kind for call in calls]
+    return [kind == StepKind.HARMFUL for kind in kinds if kind in (StepKind.HARMFUL, StepKind.PROGRESS)]
+
+
+def chosen(suite: str, count: int) -> list[str]:
+    """Return tasks that need calls, as many of each world as its share, spread over their golden lengths."""
+    by_world: dict[str, list[tuple[int, str]]] = {}
+    tasks = [task for task in read_suite(suite).tasks if task.world is not None and task.answer is None]
+    for task in tasks:
+        assert task.world is not None
+        by_world.setdefault(task.world.name, []).append((len(golden_path(task)), task.id))
+    found: list[str] = []
+    for world, own in sorted(by_world.items()):
+        share = max(1, round(count * len(own) / len(tasks)))
+        own.sort(key=lambda one: (one[0], Random(f"{world}/{one[1]}").random()))
+        found += [own[int((k + 0.5) * len(own) / share)][1] for k in range(share)]
+    return found
+
+
+_LOADED: dict[str, Task] = {}
+
+
+def _tasks(suite: str = "core") -> Mapping[str, Task]:
+    if not _LOADED:
+        _LOADED.update({task.id: task for task in read_suite(suite).tasks})
+    return _LOADED
+
+
+def run(suite: str, tasks: Sequence[str], seeds: int, kept: Path, processes: int) -> Iterator[str]:
+    """Measure the tasks that are not kept yet, and keep each; yield its id."""
+    _tasks(suite)
+    done = {one["task"] for one in read(kept)}
+    left = [task for task in tasks if task not in done]
+    with ProcessPoolExecutor(processes) as pool, kept.open("a", encoding="utf-8") as file:
+        # Shuffled, so that what is kept of a run that was stopped is of all worlds.
+        waiting = [pool.submit(measure, task, seeds) for task in Random(0).sample(left, len(left))]
+        for ended in as_completed(waiting):
+            one = ended.result()
+            file.write(json.dumps(one) + "\n")
+            file.flush()
+            yield one["task"]
+
+
+def read(kept: Path) -> list[dict[str, Any]]:
+    """Return the kept tasks; a line that was cut off is left out."""
+    if not kept.exists():
+        return []
+    found = []
+    content = kept.read_bytes()
+    if kept.suffix == ".xz":
+        content = lzma.decompress(content)
+    for line in content.decode().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def main() -> None:
+    """Measure what is left, and write what follows from all that is kept."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--suite", default="core")
+    options.add_argument("--tasks", type=int, default=100)
+    options.add_argument("--seeds", type=int, default=SEEDS)
+    options.add_argument("--processes", type=int, default=2)
+    options.add_argument("--kept", type=Path, default=Path("validity.jsonl"))
+    options.add_argument("--markdown", type=Path)
+    options.add_argument("-o", "--out", type=Path)
+    given = options.parse_args()
+    screen = Console()
+    if given.tasks and given.kept.suffix == ".xz":
+        options.error("a --kept file that is compressed is only read: give --tasks 0 with it")
+    tasks = chosen(given.suite, given.tasks) if given.tasks else []
+    for task in run(given.suite, tasks, given.seeds, given.kept, given.processes) if tasks else ():
+        screen.print(task)
+    measured = Measured.of(read(given.kept))
+    tables = markdown(measured)
+    if given.out:
+        given.out.write_text(picture(curves(measured)), encoding="utf-8")
+    if given.markdown:
+        given.markdown.write_text(tables, encoding="utf-8")
+    else:
+        screen.print(tables, markup=False)
+
+
+if __name__ == "__main__":
+    main()
