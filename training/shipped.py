@@ -1,4 +1,7 @@
-"""What the shipped tasks of the two rigs say and ask for, so that no made-up episode does.
+"""What shipped tasks of the two rigs say and ask for, so that no made-up episode does.
+
+These are the tasks of the files `HELD_OUT`, with the defaults of their parameters; the tasks of other files
+came after the model.
 
 Held out are: any six words in a row of their prompts and paraphrases, with whatever names, amounts and
 points; their plans, which are the plants or objects on which the same tools work, in any order; every number
@@ -10,18 +13,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from agents.scaffolds.prompting import NOT_TRAINED_ON
-from configs.tasks_loader import task_files
+from configs.task_template import Template
+from configs.tasks_loader import TASKS_FOLDER
 from configs.worlds.farm_rover import WORLD as FARM
 from configs.worlds.robotic_arm import WORLD as BENCH
+from configs.yaml_file import load_yaml
 from configs.yaml_text import Loader
 from devices.device_type import DeviceType
 from training.spoken_numbers import ONES, TENS
 
+HELD_OUT = ("farm_rover", "farm_rover_more", "robotic_arm", "robotic_arm_more", "cautions")
+"""The files of `configs/tasks` whose tasks the model is measured by."""
 WORLDS = (FARM.name, BENCH.name)
 DEFAULTS = (FARM.defaults, BENCH.defaults)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -65,9 +73,22 @@ def signature(calls: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Step, ...
 
 @lru_cache
 def shipped_tasks() -> tuple[Mapping[str, Any], ...]:
-    """Return the entries of the task files of both rigs."""
-    files = (yaml.load(path.read_text(), Loader) for path in task_files())
-    return tuple(entry for file in files for entry in file["tasks"] if entry.get("world") in WORLDS)
+    """Return the entries of `HELD_OUT` that take place in the worlds of both rigs."""
+    entries = (entry for name in HELD_OUT for entry in _entries(TASKS_FOLDER / f"{name}.yaml"))
+    return tuple(entry for entry in entries if entry.get("world") in WORLDS)
+
+
+def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield a file's tasks; of a template each branch, with the defaults of the parameters."""
+    file = load_yaml(path, path.read_text())
+    for index, entry in enumerate(file.data["tasks"]):
+        template = Template.at(file, index)
+        if template is None:
+            yield entry
+        else:
+            for _, branch in template.branches():
+                instance, _ = branch.instance(None)
+                yield instance.data["tasks"][index]
 
 
 @lru_cache
