@@ -11,6 +11,7 @@ from chat_templates import QWEN3
 from tiny_gguf import write_tiny_gguf
 
 from agents.backends.llama_backend import LlamaBackend
+from agents.scaffolds.prompting import DECLINE, NOT_TRAINED_ON
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 
@@ -41,7 +42,10 @@ def test_flags_multiply_models_and_are_in_the_log(capsys: pytest.CaptureFixture[
         prompt = log.prompt(off.id)
         assert prompt is not None and prompt.messages[-1]["content"] == off.definition.prompt
         assert prompt.rendered is not None and off.definition.prompt in prompt.rendered
-        assert len(prompt.tools) >= len(off.definition.tools)
+        offered = {tool["function"]["name"] for tool in prompt.tools}
+        assert offered == {tool["function"]["name"] for tool in off.definition.tools} - NOT_TRAINED_ON | {
+            DECLINE
+        }
         assert log.prompt(oracle.id) is None
         turn = log.turns(off.id)[0]
         assert 0 < turn.prompt_seconds < turn.first_token_seconds < turn.seconds

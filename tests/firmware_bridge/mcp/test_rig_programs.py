@@ -115,7 +115,7 @@ def test_a_reset_that_fails_ends_the_run_in_one_line(notes: Path, capsys: pytest
 def test_a_reset_that_does_not_end_is_ended_with_what_it_started(
     notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("core_eval.rig.session.PROGRAM_SECONDS", 0.5)
+    monkeypatch.setattr("core_eval.rig.programs.PROGRAM_SECONDS", 0.5)
     began = time.monotonic()
     status, _ = run(notes, "reset: sh -c 'sleep 50 & sleep 50'")
     assert status == 3 and time.monotonic() - began < 40
