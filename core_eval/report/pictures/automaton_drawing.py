@@ -25,6 +25,8 @@ RADIUS = 14.0
 COLUMN = 46.0
 LINE, LETTER = 13.0, 6.1
 TOP = 26.0
+ALONG = (0.5, 0.36, 0.64, 0.25, 0.75, 0.15, 0.85)
+"""Where on an edge its label may stand, if not at the best place."""
 LONGEST_SYMBOL, LONGEST_NOTE_LINES = 90, 3
 _ARROWS = "".join(
     f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" '
@@ -92,6 +94,7 @@ class _Picture:
         self.x = {state: y + shift for state, (_, y) in plain.places.items()}
         self.words = {state: self._words(state) for state in nodes}
         self.labels = {edge: self._label(edge) for edge in self.edges}
+        self.written: list[tuple[float, float, float]] = []  # Middles and widths of lines of text.
         self.y, bends = self._rows(plain.places, plain.routes)
         self.routes = {
             edge: [(y + shift, bends[x]) for x, y in route] for edge, route in plain.routes.items()
@@ -102,17 +105,18 @@ class _Picture:
         bottom = max(
             self.y[state] + max(RADIUS, LINE * len(self.words[state]) - RADIUS) for state in self.words
         )
+        states = [part for state in self.words for part in self._state(state)]
         lines, labels = [], []
         for edge in sorted(self.edges, key=self.path.progress.__contains__):
             line, label = self._edge(edge)
             lines.append(line)
             labels += label
-        states = [part for state in self.words for part in self._state(state)]
         # Labels are drawn last, so that no line crosses one.
         written = [text(12, bottom + 14 + LINE * k, line, "", "start") for k, line in enumerate(below, 1)]
         high = bottom + 14 + (LINE * len(below) + 8 if below else 0)
         size = f'viewBox="0 0 {self.width:.0f} {high:.0f}"'
-        head = f'<svg class="way-down" {size} role="img" aria-label="automaton with the path of the episode">'
+        kind = "way-down" if self.width <= WIDTH else "way-down wide"
+        head = f'<svg class="{kind}" {size} role="img" aria-label="automaton with the path of the episode">'
         return "".join([head, f"<defs>{_ARROWS}</defs>", *lines, *states, *labels, *written, "</svg>"]), high
 
     def _rows(
@@ -162,7 +166,7 @@ class _Picture:
         symbols, taken = self.edges[edge], self.path.progress.get(edge)
         if not self._in_words(edge):
             return [
-                ",".join(self.letters[symbol] for symbol in symbols)
+                _letters(sorted(map(list(self.letters).index, symbols)))
                 + (f" {_numbers(taken)}" if taken else "")
             ]
         said = " or ".join(symbols)
@@ -202,11 +206,10 @@ class _Picture:
                 path += f"C{ax:.1f} {ay + half:.1f} {bx:.1f} {by - half:.1f} {bx:.1f} {by:.1f}"
             (ax, ay), (bx, by) = stops[0], stops[1]
             # On the curve, not in its middle, where edges cross: after it, where edges part from one state.
-            near = 0.36 if self._fans(edge) <= 0 else 0.64
-            share = near**2 * (3 - 2 * near)
-            at = (ax + share * (bx - ax), ay + near * (by - ay)) if abs(ax - bx) > 1 else (ax, (ay + by) / 2)
-            if abs(ax - bx) <= 1 and self._fans(edge) > 0:
-                at = (ax, ay + near * (by - ay))
+            at_best = 0.64 if self._fans(edge) > 0 else 0.5 if abs(stops[0][0] - stops[1][0]) <= 1 else 0.36
+            tried = [_on_curve(stops[0], stops[1], part) for part in (at_best, *ALONG)]
+            wide = LETTER * len(self.labels[edge][0])
+            at = next((one for one in tried if self._is_free(one, wide)), tried[0])
         line = f'<path class="{kind}" d="{path}" marker-end="url(#{kind})"/>'
         if self._in_words(edge):
             top = (
@@ -217,12 +220,19 @@ class _Picture:
                 for row, words in enumerate(self.labels[edge])
             ]
         words = self.labels[edge][0]
+        self.written.append((*at, LETTER * len(words)))
         half = LETTER * len(words) / 2
         behind = f'x="{at[0] - half:.1f}" y="{at[1] - 7:.1f}" width="{2 * half:.1f}" height="14"'
         return line, [
             f'<rect class="behind" {behind}/>',
             text(at[0], at[1] + 4, words, f"{kind}-text halo", "middle"),
         ]
+
+    def _is_free(self, at: tuple[float, float], wide: float) -> bool:
+        """Return whether a line of text with its middle there is over no other one of an edge or state."""
+        return all(
+            abs(at[0] - x) > (wide + other) / 2 or abs(at[1] - y) >= LINE for x, y, other in self.written
+        )
 
     def _state(self, state: str) -> list[str]:
         x, y = self.x[state], self.y[state]
@@ -257,6 +267,7 @@ class _Picture:
         """Return a text below a state, within the picture."""
         half = LETTER * len(words) / 2 + 2
         inside = min(max(x, half), self.width - half)
+        self.written.append((inside, y + RADIUS + 8, 2 * half))
         return text(inside, y + RADIUS + 12, words, kind, "middle")
 
     def key_lines(self) -> Iterable[KeyLine]:
@@ -279,6 +290,12 @@ class _Picture:
                     yield KeyLine(f"↻ {_numbers(numbers)}", f"{name}, in state {state}", "taken")
 
 
+def _on_curve(start: tuple[float, float], end: tuple[float, float], part: float) -> tuple[float, float]:
+    """Return the point of an edge's Bezier curve at that parameter, 0 to 1."""
+    across, down = part**2 * (3 - 2 * part), 1.5 * part * (1 - part) + part**3
+    return start[0] + across * (end[0] - start[0]), start[1] + down * (end[1] - start[1])
+
+
 def _by_name(calls: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
     """Return the numbers of equal calls by what is written of them, in the order of the first of each."""
     found: dict[str, list[int]] = {}
@@ -290,6 +307,20 @@ def _by_name(calls: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
 def _letter(place: int) -> str:
     """Return A to Z, then A1 and so on."""
     return f"{chr(65 + place % 26)}{place // 26 or ''}"
+
+
+def _letters(places: Sequence[int]) -> str:
+    """Return the letters of rising places, A-E for three and more in a row."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ",".join(
+        f"{_letter(run[0])}-{_letter(run[-1])}" if len(run) > 2 else ",".join(map(_letter, run))
+        for run in runs
+    )
 
 
 def _numbers(numbers: Sequence[int] | None) -> str:

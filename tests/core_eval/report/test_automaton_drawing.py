@@ -48,6 +48,16 @@ def test_svg():
     assert [text for text, kind in texts(to_svg(AUTOMATON)) if "taken" in kind or "harmful" in kind] == []
 
 
+def test_letters_in_a_row_are_one_span():
+    delta = {("p", name): "q" for name in "abc"} | {("p", name): "r" for name in "de"} | {("r", "a"): "q"}
+    symbols = [Symbol(name, name, {}) for name in "abcde"]
+    automaton = TaskAutomaton(
+        states=["p", "r", "q"], symbols=symbols, start="p", accepting=["q"], delta=delta
+    )
+    shown = {text for text, kind in texts(to_svg(automaton)) if "edge-text" in kind}
+    assert {"A-C", "D,E"} <= shown
+
+
 def test_dot():
     dot = to_dot(AUTOMATON, TRACE)
     assert '"s0" -> "s1" [label="unlock\\ncall 0"' in dot
