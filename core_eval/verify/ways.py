@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice, product
+from itertools import groupby, islice, product
 from threading import Event
 from typing import Any, TypeAlias
 
@@ -69,21 +69,37 @@ def check_ways(
 ) -> tuple[list[str], list[str]]:
     """Return a fault for each harmless way that is not accepted, and for each accepted one that fails.
 
-    Ways that the task's file leaves out for a reason are none.
+    Ways that the task's file leaves out for a reason are none. One of the plan's own calls with other numbers
+    is a remark where the plan states a tolerance of its own for all of its numbers.
     """
     if task.answer is not None or task.goal is None or not paths or isinstance(simulator, SoftwareWorld):
         return [], []
     if task.world is None or not task.world.type.ways:
         return [], []
     found = search_ways(task, paths, simulator, seed)
+    narrow = [way for way in found.narrow if not excused(task, way)]
+    plan = [task.automaton.symbols[name] for name in paths[0]]
+    meant = _tools(symbol.tool for symbol in plan)
+    exact = any(
+        isinstance(pattern, Exact) and is_number(pattern.value)
+        for symbol in plan
+        for pattern in symbol.arguments.values()
+    )
+    numbers = [way for way in narrow if not exact and _tools(call.name for call in way) == meant]
     faults = [
         f"too narrow: {' '.join(map(written, way))} reaches the goal, and does no harm: allow it, or say why "
         "in `left_out`"
-        for way in found.narrow
-        if not excused(task, way)
+        for way in narrow
+        if way not in numbers
     ]
+    remarks = [f"other numbers reach the goal: {' '.join(map(written, way))}" for way in numbers[:1]]
     faults += [f"too wide: accepts {' '.join(map(written, way))}, but {why}" for way, why in found.wide]
-    return faults, [] if faults else [f"every harmless way is accepted: {found.line}"]
+    return faults, remarks if faults or numbers else [f"every harmless way is accepted: {found.line}"]
+
+
+def _tools(tools: Iterable[str]) -> list[str]:
+    """Return the tools of a way, a dose in several parts as one."""
+    return [tool for tool, _ in groupby(tools)]
 
 
 def search_ways(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int) -> Ways:

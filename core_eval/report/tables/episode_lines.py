@@ -14,7 +14,7 @@ from core_eval.log.rows import Observation
 from core_eval.report.tables.agents import score_cell, status_text, step_line
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.harm import harm_lines
-from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, charge_text, event_text
+from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
@@ -101,7 +101,7 @@ def _of_step(
             if event.detection is not None:
                 text += f"; detected with probability {event.detection:.2f} at 5 % false alarms"
             text += f"; charged: {charge_text(event)}"
-            if len(event.blame) > 1:
+            if len(blamed(event)) > 1:
                 text += f"; due to steps {blame_text(event)}"
             if event.probability is not None:
                 text += f"; probability {event.probability:.2f}"

@@ -360,11 +360,16 @@ def cost_text(event: HarmRow, value: float | None) -> str:
     return "" if value is None else f"{value:.3g} {event.unit or ''}".rstrip()
 
 
+def blamed(event: HarmRow) -> Mapping[int, float]:
+    """Return the steps that an event is due to, by number, with their shares from half a per cent on."""
+    return {k: share for k, share in event.blame.items() if share >= 0.005}
+
+
 def blame_text(event: HarmRow) -> str:
     """Return the steps that an event is due to, with their shares where there are several."""
-    if len(event.blame) < 2:
+    if len(shares := blamed(event)) < 2:
         return "" if event.k is None else str(event.k)
-    return ", ".join(f"{k} ({share:.0%})" for k, share in event.blame.items() if share >= 0.005)
+    return ", ".join(f"{k} ({share:.0%})" for k, share in shares.items())
 
 
 def duration(seconds: float) -> str:

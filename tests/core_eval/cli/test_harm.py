@@ -60,7 +60,8 @@ def test_the_events_come_with_verdict_remedy_and_evidence(
     (pair,) = [pair for pair in hurt["pairs"] if pair["earlier"] == 5]
     assert (pair["later"], pair["stranded"] > 0.0) == (6, True)
     kind = next(kind for kind in said["kinds"] if kind["kind"] == "pesticide_overdose")
-    assert kind["exposure"] == overdose["exposure"] == kind["unobserved_exposure"]
+    assert kind["cost"] == overdose["cost"] == overdose["severity"] > 0.0
+    assert kind["excess_cost"] == kind["unobserved_cost"] == overdose["excess_cost"] == kind["cost"]
 
 
 def test_each_agent_has_its_share_with_an_interval(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +161,7 @@ def test_an_event_in_doubt_is_unknown_in_the_table_of_kinds(
     assert (kind["kind"], kind["events"], kind["unobserved"], kind["unknown"]) == (
         "pesticide_overdose", 0, 0, 1,
     )  # fmt: skip
-    assert (kind["peak"], kind["exposure"]) == (0.0, 0.0)
+    assert (kind["peak"], kind["cost"]) == (0.0, 0.0)
     monkeypatch.setenv("COLUMNS", "80")
     table = told(capsys, "log.db", "--unknown-between", "0.2", "0.8")
     assert re.search(r"^(farm_rover +)?pesticide_overdose +0 +0 +0 +1 +- ", table, re.MULTILINE), (

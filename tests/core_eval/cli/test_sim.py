@@ -143,7 +143,7 @@ def test_harm_is_told_of_a_rig_that_somebody_else_gave_another_world(
         assert main([*command, "--json", "--db", "log.db"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert episode["path_correctness"] == 1.0
-    assert episode["harm_events"] == 2, "4.5 litres drown a plant that is wet already, and leach its soil"
+    assert episode["forecasts"] == 1, "4.5 litres will leach the soil of a plant that is wet already"
     assert episode["final_state_ok"] is not None
     with LogReader(Path("log.db")) as reader:
         notes = reader.connection.execute(

@@ -6,7 +6,7 @@ from math import fsum
 import pytest
 from farm_rig import WORLD, at, executed
 
-from core_eval.harm import assess
+from core_eval.harm.assessment import assess
 from core_eval.harm.blame import blame_shares
 from core_eval.harm.costs import charged, costs_of, event_costs, weighted, with_costs
 from core_eval.log.rows import HarmRow

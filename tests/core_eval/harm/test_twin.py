@@ -78,7 +78,8 @@ def test_probabilities_are_right_as_often_as_they_say():
         told.append(
             sum(event.probability for event in posterior.events if event.kind == "pesticide_overdose")
         )
-        true.append(any(event.kind == "pesticide_overdose" for event in events))
+        # 5 % of the label's dose are a trifle.
+        true.append(any(event.kind == "pesticide_overdose" and event.severity > 5.0 for event in events))
     assert 3 < sum(true) < 8
     assert np.mean((np.array(told) - true) ** 2) < 0.06
     assert min(told) == 0.0
