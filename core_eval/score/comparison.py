@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from json import dumps
 from typing import Any
 
 from core_eval.log import EpisodeRow
@@ -14,6 +13,7 @@ from core_eval.score.metrics import BY_NAME, METRICS
 from core_eval.score.repeated import by_agent
 from core_eval.statistics.estimates import Estimate, holm, summarize
 from core_eval.statistics.intervals import Key
+from core_eval.text.values import value_key
 
 Start = tuple[str, int, str]
 """The common start of a pair: task, seed, and overrides of the world's initial state."""
@@ -103,7 +103,7 @@ def by_start(episodes: Sequence[EpisodeRow]) -> dict[Start, list[EpisodeRow]]:
     """Return the episodes by their starts."""
     found: dict[Start, list[EpisodeRow]] = {}
     for row in episodes:
-        start = row.task, row.seed, dumps(row.init, sort_keys=True)
+        start = row.task, row.seed, value_key(row.init)
         found.setdefault(start, []).append(row)
     return found
 

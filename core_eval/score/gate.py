@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from json import dumps
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -21,6 +20,7 @@ from core_eval.score.episodes import counted, no_call
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.summary import WORST
 from core_eval.statistics.estimates import ALPHA, Estimate, holm, summarize
+from core_eval.text.values import value_key
 
 CHECKED = (
     "accepted",
@@ -82,7 +82,7 @@ class BaselineEpisode(BaseModel):
     @property
     def start(self) -> tuple[int, str]:
         """Return what makes two episodes of a task a pair: seed and overrides of the initial state."""
-        return self.seed, dumps(self.init, sort_keys=True)
+        return self.seed, value_key(self.init)
 
     def value(self, metric: str) -> float | None:
         """Return a score; that of an episode without a call is the worst, where there is one."""

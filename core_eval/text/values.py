@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,21 @@ def same_value(left: Any, right: Any) -> bool:
             isinstance(right, list | tuple) and len(left) == len(right) and all(map(same_value, left, right))
         )
     return bool(left == right)
+
+
+def value_key(value: Any) -> str:
+    """Return text that two JSON values share just where they are the same value: that of `14` for `14.0`."""
+    return json.dumps(_whole(value), sort_keys=True)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, Mapping):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(item) for item in value]
+    return value
 
 
 def alike(one: Any, other: Any) -> bool:

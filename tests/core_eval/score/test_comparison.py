@@ -53,6 +53,8 @@ def test_only_what_both_did_from_the_same_start_is_compared() -> None:
     pc = told.differences["path_correctness"]
     assert (pc.mean, pc.low, pc.why_none, pc.p_value()) == (0.5, None, "too few", None)
     assert comparisons([row("one", "a", 0, 0.9), row("two", "b", 0, 0.4)]) == []
+    (same,) = comparisons([row("one", "a", 0, 0.9, init={"x": 2}), row("two", "a", 0, 0.4, init={"x": 2.0})])
+    assert same.pairs == 1
 
 
 def test_running_it_all_again_changes_no_comparison() -> None:

@@ -1,6 +1,7 @@
 """A baseline notices what got worse, and only that."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,6 +117,15 @@ def test_what_was_not_run_again_is_missing_and_what_is_new_is_none_of_its_busine
     assert verdicts([row(0), row(1)], [row(0)]) == {"episodes": "missing"}
     assert verdicts([row(0)], [row(0), row(0, "scripted:two")]) == {"episodes": "new"}
     assert verdicts([row(0)], [replace(row(0), status="error")]) == {"episodes": "missing"}
+
+
+def test_a_start_is_the_same_however_its_numbers_are_written() -> None:
+    def begun(valve: Any, liters: float):
+        return replace(row(), init={"tank": [{"ml": liters}], "valve": valve})
+
+    assert verdicts([begun(True, 20.0)], [begun(True, 20)]) == {}
+    for other in (begun(True, 20.5), begun(1, 20)):
+        assert verdicts([begun(True, 20.0)], [other])["episodes"] == "missing"
 
 
 def test_an_agent_that_falls_silent_is_worse() -> None:
