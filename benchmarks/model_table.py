@@ -28,6 +28,7 @@ from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_file, parse_spec
 from configs.task_entry import TaskLimits
 from configs.tasks_loader import task_files
+from configs.yaml_file import load_yaml
 from core_eval.cli.agent_options import with_settings
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow
 from core_eval.log.events import ignore
@@ -80,7 +81,7 @@ def drawn(tasks: int, seed: int) -> list[Choice]:
     """Draw so many tasks of each world, and a paraphrase of each; independent of the other worlds."""
     by_world: dict[str, dict[str, dict[str, Any]]] = {}
     for file in task_files():
-        for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["tasks"]:
+        for entry in load_yaml(file).data["tasks"]:
             if entry.get("paraphrases"):
                 by_world.setdefault(entry["world"], {})[entry["id"]] = entry
     choices = []

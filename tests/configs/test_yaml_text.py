@@ -10,7 +10,7 @@ import yaml
 
 from configs import yaml_text
 from configs.errors import ConfigError
-from configs.tasks_loader import load_task
+from configs.tasks_loader import load_task, task_files
 from configs.yaml_file import load_yaml
 from configs.yaml_text import MAX_ALIASED, MAX_BYTES, MAX_DEPTH, YamlError, parse_yaml
 from core_eval.cli.main import main
@@ -113,6 +113,12 @@ def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(ConfigError, match="has more than"):
         load_yaml(path)
+
+
+def test_every_shipped_task_file_is_read_by_either_loader() -> None:
+    """libyaml takes a question mark at the end of plain text in a flow collection, the other does not."""
+    for file in task_files():
+        assert load_yaml(file).data["tasks"]
 
 
 def test_a_line_is_found_where_the_key_came_by_a_merge() -> None:
