@@ -5,13 +5,16 @@ import json
 import math
 import sqlite3
 import statistics
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from agents.agent import EpisodeContext, StopAction, ToolCallAction
+from agents.agent import EpisodeContext, Observation, StopAction, ToolCallAction
 from agents.registry import make_agent
 from configs.suites import read_suite
+from configs.tasks_loader import load_task
 from configs.worlds_loader import make_simulator
 from core_eval.cli.main import main
 from core_eval.harm.logged_episode import executed_calls, logged_world
@@ -22,6 +25,8 @@ from core_eval.score.scoring import score_episode
 from core_eval.snapshot.file import load_snapshot
 from core_eval.snapshot.record import record
 from core_eval.text.streams import STREAMS, stream
+from devices.outcome import Outcome
+from devices.tool import Tool
 
 DATA = Path(__file__).parents[2] / "support/data"
 INIT = {
@@ -70,13 +75,43 @@ def readings(row: EpisodeRow, db: str = "pathrig.db") -> list[tuple[str, object,
         return [(one.sensor, one.value, one.t) for one in reader.samples(row.id)]
 
 
-def replayed(path: Path, row: EpisodeRow, seed: int) -> list[tuple[str, object, float]]:
-    """The readings that a replay gives up to the last call, whose answers are those of the log."""
+def events_of(row: EpisodeRow, db: str) -> list[dict[str, object]]:
+    """The harm events in the ground truth at the episode's end, trifles included."""
+    with LogReader(Path(db)) as reader:
+        return list(reader.truth(row.id)[-1].events)
+
+
+def replayed(
+    path: Path, row: EpisodeRow, seed: int, events: list[dict[str, object]] | None = None
+) -> list[tuple[str, object, float]]:
+    """The readings that a replay gives up to the last call, whose answers are those of the log.
+
+    The harm events that its simulator notes are to be `events`.
+    """
     with LogReader(path) as reader:
         world, calls = logged_world(reader, row), executed_calls(reader.steps(row.id))
-    replay = Player(lambda: make_simulator(world), row.init, seed).play(calls, checkpoints=False)
+    player = Player(lambda: make_simulator(world), row.init, seed)
+    replay = player.play(calls, checkpoints=False)
     assert first_mismatch(calls, replay) is None
+    if events is not None:
+        assert [asdict(one) for one in player.simulator.events] == events
     return [(one.sensor, one.value, one.t) for one in replay.samples[: replay.received[-1]]]
+
+
+def drawn(tools: Sequence[Tool], row: EpisodeRow, db: str) -> list[tuple[str, str]]:
+    """What `random` draws with the first streams from these tools, where it observes what was logged."""
+    with LogReader(Path(db)) as reader:
+        steps = reader.steps(row.id)
+    agent = make_agent("random")
+    agent.start(EpisodeContext(load_task(row.task).prompt, tools, stream(1, row.seed, "agent")))
+    calls, observation = [], None
+    for step in steps:
+        action = agent.act(observation)
+        if isinstance(action, ToolCallAction):
+            calls.append((action.name, json.dumps(action.arguments, sort_keys=True)))
+            observation = Observation(action, Outcome(step.status, step.result))
+    assert isinstance(agent.act(observation), StopAction)
+    return calls
 
 
 def test_an_agent_draws_anew_for_each_task_and_each_agent_for_itself():
@@ -174,7 +209,7 @@ def test_old_logs_are_replayed_as_they_were(old_log: Path):
         assert [(row.streams, row.world_seed) for row in rows] == [(1, 3)] * 5
         for row in rows[:4]:
             assert row.seed == 3
-            found = replayed(old_log, row, row.world_seed)
+            found = replayed(old_log, row, row.world_seed, events_of(row, "old.db"))
             assert found == readings(row, "old.db")[: len(found)]
         for row in rows:
             scored = score_episode(reader, row.id)
@@ -182,15 +217,21 @@ def test_old_logs_are_replayed_as_they_were(old_log: Path):
             assert scored.note is None
             twins = [metric for metric in row.scores if metric.startswith("twin_")]
             assert bool(twins) == (row.twin is not None)
-            for metric in ("path_correctness", "harm_events", *twins):
+            for metric in ("path_correctness", *twins):
                 assert scored.scores[metric] == pytest.approx(row.scores[metric], rel=1e-6), metric
+            assert row.scores["harm_events"] == (row.id == 2)
+            assert scored.scores["harm_events"] == scored.scores["forecasts"] == 0
+        # The event of the second episode is noted as before; its rule calls so small a flow a trifle since.
+        assert [one["kind"] for one in events_of(rows[1], "old.db")] == ["valve_open_driving"]
 
 
 def test_old_episodes_are_recorded_and_played_as_they_were(old_log: Path, old_snapshot: Path):
     known, again = load_snapshot(old_snapshot), record([(old_log, 1), (old_log, 2)])
     for episode in again.episodes:
-        # What was derived is recorded since, beside the values.
+        # What was derived is recorded since, beside the values, and the rover has a scanner for people.
         assert episode.twin is not None and episode.twin.state["soil"].pop("derived") == []
+        rover = episode.twin.state["rover"]
+        assert (rover.pop("people_scan_s"), rover.pop("people_range_m")) == (2.0, 12.0)
     assert again == known
     init = json.dumps(known.episodes[1].init)
     Path("init.json").write_text(init)
@@ -200,7 +241,8 @@ def test_old_episodes_are_recorded_and_played_as_they_were(old_log: Path, old_sn
         was, now = before.episode(2), after.episode(1)
         assert (now.streams, now.left_record) == (1, None)
         assert readings(now) == readings(was, "old.db")
-        assert now.scores["harm_events"] == was.scores["harm_events"] == 1
+        assert events_of(now, "pathrig.db") == events_of(was, "old.db") != []
+        assert (was.scores["harm_events"], now.scores["harm_events"]) == (1, 0)
 
 
 def test_a_resumed_old_run_goes_on_with_its_streams(old_log: Path):
@@ -221,5 +263,14 @@ def test_a_resumed_old_run_goes_on_with_its_streams(old_log: Path):
     Path("whole.db").write_bytes(gzip.decompress((DATA / "first_streams.db.gz").read_bytes()))
     with LogReader(Path("whole.db")) as reader:
         lost = reader.episode(4)
-    assert calls_of(row, "old.db") == calls_of(lost, "whole.db")
-    assert readings(row, "old.db") == readings(lost, "whole.db")
+    # A resumed run plays the tasks of today, whose rover has got tools since: `random` draws among them too.
+    offered = load_task("spray_two_plants").device.tools
+    before, since = (
+        {tool["function"]["name"] for tool in one.definition.tools} for one in (lost, row) if one.definition
+    )
+    assert since == before | {"scan_people", "wait"} == {tool.name for tool in offered}
+    former = [tool for tool in offered if tool.name in before]
+    assert drawn(former, lost, "whole.db") == calls_of(lost, "whole.db")
+    assert drawn(offered, row, "old.db") == calls_of(row, "old.db") != calls_of(lost, "whole.db")
+    found = replayed(old_log, row, 3)
+    assert found == readings(row, "old.db")[: len(found)] != []
