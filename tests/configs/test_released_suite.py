@@ -17,6 +17,7 @@ TEMPLATES = {
 }
 
 
+@pytest.mark.timeout(400)
 def test_the_list_follows_its_rule() -> None:
     assert FILE.read_text(encoding="utf-8") == as_text(), "run `python -m configs.released_suite`"
 

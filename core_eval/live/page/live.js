@@ -172,6 +172,8 @@ function panel(index) {
       at("map").replaceChildren(...drawing(data.map));
       at("way-section").hidden = !data.way;
       at("way").replaceChildren(...drawing(data.way));
+      // A wide automaton keeps its size, and scrolls in its frame.
+      for (const wide of at("way").querySelectorAll(".wide")) wide.style.minWidth = `${wide.viewBox.baseVal.width}px`;
       at("key").replaceChildren(...data.key.map((line) => {
         const item = element("li", null, line.kind);
         item.append(element("b", line.mark), " " + line.words);
