@@ -80,19 +80,6 @@ class TelemetryComparison:
             self._report(sensor, index, ours, theirs)
         self._latest[sensor] = ours, theirs
 
-    def settled(self, now: float, moment: float) -> bool:
-        """Return whether samples after device time `now`, s, cannot differ before `moment`, s."""
-        self._catch_up_all(now)
-        if moment >= now:
-            return False
-        open_yet = (shown for sensor, shown in self._shown.items() if sensor not in self._reported)
-        if any(shown.apart is not None and shown.apart <= moment for shown in open_yet):
-            return False
-        return all(
-            not waiting or sensor in self._reported or waiting.first.t > moment
-            for sensor, waiting in self._ours.items()
-        )
-
     @property
     def found(self) -> dict[str, Any] | None:
         """The earliest difference so far; None if there is none."""

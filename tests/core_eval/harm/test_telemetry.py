@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_eval.harm.telemetry import TelemetryComparison, first_difference
+from core_eval.harm.telemetry import first_difference
 from devices.sensors import Sample, SensorSpec
 
 
@@ -90,25 +90,3 @@ def test_a_word_that_one_side_alone_repeats_stands_against_nothing():
     found = first_difference(ours, [Sample("s", True, 0.0)], {"s": SensorSpec()})
     assert (found["t"], found["value"]) == (5.0, True)
     assert (found["counterfactual_t"], found["counterfactual"]) == (None, None)
-
-
-def test_nothing_is_settled_before_all_that_could_still_differ_has_come():
-    comparison = TelemetryComparison(
-        {"s": [Sample("s", True, 5.0), Sample("s", False, 9.0)]}, {"s": SensorSpec()}
-    )
-    assert not comparison.settled(4.0, 4.0)
-    assert comparison.settled(6.0, 4.0), "the next sample is of a later moment"
-    assert not comparison.settled(6.0, 5.0), "it has no counterpart yet"
-    comparison.take(Sample("s", False, 5.0))
-    assert comparison.moment == 5.0
-    assert comparison.settled(6.0, 5.5) and comparison.settled(10.0, 9.5), (
-        "one difference of a sensor is enough"
-    )
-
-
-def test_a_number_that_differs_for_less_than_the_tolerance_is_not_settled():
-    comparison = TelemetryComparison({"s": [Sample("s", 0.3, 0.0), Sample("s", 1.0, 5.0)]}, {"s": STEPPED})
-    comparison.take(Sample("s", 0.3, 0.0))
-    assert not comparison.settled(5.5, 5.2), "it may go on to differ from 5.0 on"
-    assert comparison.settled(5.5, 4.0)
-    assert comparison.settled(6.5, 5.2) and comparison.moment == 5.0
