@@ -33,7 +33,7 @@ NOT_RUN: Mapping[str, int] = {
     "sensors-and-faults.md": 1,
     "tutorial.md": 1,
     "twin.md": 1,
-    "worlds.md": 2,
+    "worlds.md": 3,
 }
 
 

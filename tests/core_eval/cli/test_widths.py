@@ -108,7 +108,7 @@ tasks:
     world: farm_rover
     prompt: Unlock, go to plant_D, lock.
     plan: [unlock_safety_mode, {move_to: {at: plant_D}}, lock_safety_mode]
-    goal: {safety_locked: true}
+    goal: {pose.x: {near: 15, abs: 2}, pose.y: {near: 15, abs: 2}, safety_locked: true}
 """
 
 

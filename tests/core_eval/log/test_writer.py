@@ -168,6 +168,7 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "scoring": '{"beta":0.5}', "agent_info": '{"model":"none"}', "twin": '{"members":8}', "stop": "sent",
         "pid": me.pid, "process_start": me.start, "boot_id": me.boot_id,
         "prompt_id": None, "calls_made": 0, "left_record": None, "said": None, "template": None,
+            "hazards": None,
     }  # fmt: skip
     assert cost == {
         "episode_id": episode.id,

@@ -155,7 +155,7 @@ def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: 
         assert inside <= set(own.ids) and len(own.ids) == len(set(own.ids))
         away = [link for link in own.links if not link.startswith("#")]
         assert away and all((Path(folder) / link).resolve().is_file() for link in away)
-        assert "Transcript" in told and '<svg class="way-down"' in told
+        assert "Transcript" in told and '<svg class="way-down' in told
 
 
 def test_a_run_links_its_cases_to_a_folder_of_pages() -> None:
