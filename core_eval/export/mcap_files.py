@@ -66,7 +66,8 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
 def _write_episode(log: LogReader, episode: EpisodeRow, file: IO[bytes]) -> None:
     out = _Channels(file, episode.started)
     head = {key: value for key, value in asdict(episode).items() if key in EPISODE or key == "definition"}
-    out.add("/episode", "pathrig.Episode", _schema(EPISODE), 0.0, {**head, "episode_id": episode.id})
+    head |= {"episode_id": episode.id, "suites": log.run(episode.run_id).suites or None}
+    out.add("/episode", "pathrig.Episode", _schema(EPISODE), 0.0, head)
     device = 0.0
     samples, truth = log.samples(episode.id), log.truth(episode.id)
     for step in log.steps(episode.id):

@@ -39,6 +39,8 @@ def _write_episode(log: LogReader, episode: EpisodeRow, path: Path) -> None:
     recording = rr.RecordingStream("pathrig", recording_id=f"run-{episode.run_id}-episode-{episode.id}")
     recording.save(path)
     title = f"# {episode.task}, {episode.agent}, seed {episode.seed}\n\n{episode.definition.prompt}"
+    if suites := log.run(episode.run_id).suites:
+        title += f"\n\nsuite {', '.join(suites)}"
     document = rr.TextDocument(visible(title, "\n"), media_type=rr.MediaType.MARKDOWN)
     recording.log("task", document, static=True)
     fixed = scene.places(episode)

@@ -43,7 +43,8 @@ START = EpisodeStart(
 def exported_log(path: Path) -> Path:
     """Write the log: a run with two episodes of one task, the second interrupted; a run with one."""
     with RunLog(path) as log:
-        run = log.begin_run({"episodes": 2}, {"pathrig": "0.1.0"}, {"machine": "x"})
+        suites = [{"name": "core", "version": "1", "digest": "ab12"}]
+        run = log.begin_run({"episodes": 2, "suites": suites}, {"pathrig": "0.1.0"}, {"machine": "x"})
         whole = log.begin_episode(run, START)
         for value in (True, 0.1 + 0.2, TOO_LARGE, HOSTILE, 1e22, -0.0):
             whole.sample(Sample("moisture.plant_A", value, 1.5))

@@ -64,6 +64,7 @@ def test_channels_are_the_rows_of_the_log(db: Path, tmp_path: Path) -> None:
             assert [row for _, _, row in found["/truth"]] == [asdict(one) for one in truth]
             ((_, _, head),) = found["/episode"]
             assert (head["status"], head["scores"]) == (episode.status, episode.scores)
+            assert head["suites"] == (["core 1 ab12"] if episode.run_id == 1 else None)
 
 
 def test_the_map_is_a_scene(db: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_rerun_reads_map_signals_calls_and_harm(tmp_path: Path) -> None:
     text = rerun("print", "-vvv", *files)
     for entity in ("/task", "/calls", "/harm", "/map/plants/plant_A", "/map/obstacles/tree", "/samples/"):
         assert f"entity_path: {entity}" in text, entity
-    assert "device_time" in text and "water_plant" in text
+    assert "device_time" in text and "water_plant" in text and "suite core 1 ab12" in text
     assert "\x1b[2J" not in text and "\u202e" not in text
 
 
