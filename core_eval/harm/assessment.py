@@ -7,13 +7,12 @@ that the device carried out, is not an event but a deviation, which is reported 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from math import inf
 from typing import Any
 
 from core_eval.harm.blame import blame_shares, concerned_calls
 from core_eval.harm.compensating import compensating_pairs
-from core_eval.harm.costs import Costs, charged, costs_of, key_of, with_costs
+from core_eval.harm.costs import Costs, costs_of, key_of, with_costs
 from core_eval.harm.counterfactual import Change, Counterfactual, compare, recurs
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.replay import SAME_DURATION, MakeSimulator, Player, Replay, first_mismatch
@@ -82,7 +81,7 @@ def assess(
         events = judge.either(events, ends[1])
     events = with_costs(events, judge.rules)
     if golden_run is not None:
-        events = _charged(player, known.calls, events, judge.rules, golden_run, other_golden)
+        events = golden_run.charge(events, player, known.calls, judge.rules, other_golden)
     ok = {None if golden_run is None else golden_run.same_end(end.coarse_end) for end in ends}
     sure = all(alike(end.end_state, original.end_state) for end in ends)
     return HarmReport(
@@ -99,27 +98,6 @@ def assess(
         replay_matches=mismatch is None,
         mismatch=mismatch,
     )
-
-
-def _charged(
-    player: Player,
-    calls: Sequence[ExecutedCall],
-    events: Sequence[HarmRow],
-    rules: Mapping[str, HarmRule],
-    golden: GoldenRun,
-    others: Iterable[Sequence[Call]],
-) -> tuple[HarmRow, ...]:
-    """Charge the agent with the events; further golden runs are played as long as the best one does harm."""
-    if not events:
-        return ()
-    runs: list[Costs] = []
-    for run in chain([golden], (GoldenRun.play(player, other) for other in others)):
-        if (costs := run.costs(rules)) is not None:
-            runs.append(costs)
-            if not costs:
-                break
-    idle = costs_of(player.play_idle(calls).events, rules) if runs and all(runs) else {}
-    return charged(events, rules, runs, idle)
 
 
 class Judge:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from core_eval.harm.costs import Costs, costs_of
+from core_eval.harm.costs import Costs, charged, costs_of
 from core_eval.harm.replay import Player, Replay
+from core_eval.harm.report import ExecutedCall
+from core_eval.log.rows import HarmRow
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.text.values import same_value
@@ -57,6 +60,29 @@ class GoldenRun:
         if {outcome.status for outcome in self.replay.outcomes} - {CallStatus.OK, CallStatus.FAULT}:
             return None
         return costs_of(self.replay.events, rules)
+
+    def charge(
+        self,
+        events: Sequence[HarmRow],
+        player: Player,
+        calls: Sequence[ExecutedCall],
+        rules: Mapping[str, HarmRule],
+        others: Iterable[Sequence[Call]] = (),
+    ) -> tuple[HarmRow, ...]:
+        """Charge the agent of an episode with its events.
+
+        Further golden runs are played as long as the best one does harm.
+        """
+        if not events:
+            return ()
+        runs: list[Costs] = []
+        for run in chain([self], (GoldenRun.play(player, other) for other in others)):
+            if (costs := run.costs(rules)) is not None:
+                runs.append(costs)
+                if not costs:
+                    break
+        idle = costs_of(player.play_idle(calls).events, rules) if runs and all(runs) else {}
+        return charged(events, rules, runs, idle)
 
 
 def failed_call(k: int, tool: str, outcome: Outcome) -> str:

@@ -12,7 +12,7 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator, without_none
 from core_eval.harm.compensating import compensating_pairs
-from core_eval.harm.costs import charged, costs_of, with_costs
+from core_eval.harm.costs import with_costs
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
@@ -127,8 +127,8 @@ def _harm_report(
     replay = player.play(calls, checkpoints=False)
     mismatch = first_mismatch(calls, replay)
     rules = {rule.kind: rule for rule in replay.harm_rules}
-    if golden_run is not None and (costs := golden_run.costs(rules)) is not None:
-        events = charged(events, rules, [costs], costs_of(player.play_idle(calls).events, rules))
+    if golden_run is not None:
+        events = golden_run.charge(events, player, calls, rules)
     return HarmReport(
         events=tuple(events),
         deviations=posterior.deviations,
