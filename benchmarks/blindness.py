@@ -71,7 +71,7 @@ def measure(suite: str, rates: Sequence[float], episodes: int, seed: int) -> Cur
     for row in rows:
         by_agent.setdefault(row.agent, []).append(row)
     return {
-        metric: {kind: [mean(by_agent[specs[kind, rate]], metric)[0] for rate in rates] for kind in KINDS}
+        metric: {kind: [mean(by_agent[specs[kind, rate]], metric) for rate in rates] for kind in KINDS}
         for metric in METRICS
     }
 

@@ -179,7 +179,8 @@ def failed_gates(tasks: int, tries: int, draws: int, worse: float = 0.0) -> tupl
         chances = difficulties(rng, tasks)
         found = changes(Baseline.of(rows(rng, chances, tries), {}), rows(rng, chances, tries, worse=worse))
         failed += any(one.verdict == "worse" for one in found)
-        told += [one.detectable for one in found if one.metric == "path_correctness" and one.detectable]
+        leasts = [one.worsening.detectable for one in found if one.metric == "path_correctness"]
+        told += [least for least in leasts if least]
     return failed / draws, float(np.median(told)) if told else float("nan")
 
 

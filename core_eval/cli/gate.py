@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,7 +101,7 @@ def gate(
             "alpha": alpha,
             "worse": worse,
             "better": better,
-            "changes": [asdict(one) for one in compared],
+            "changes": [one.as_json() for one in compared],
         }
         if not json:
             _print(compared, markdown)

@@ -59,7 +59,7 @@ def _cells(rows: Sequence[EpisodeRow]) -> list[object]:
     harm = [value for row in counted(rows) if (value := row.scores.get("harmful_calls")) is not None]
     cells: list[object] = [len(counted(rows)), int(sum(harm)) if harm else ""]
     for column, metric in MEANS.items():
-        value, _ = mean(rows, metric)
+        value = mean(rows, metric)
         percent = 100.0 if column.endswith("_percent") else 1.0
         cells.append("" if value is None else value * percent)
     return cells

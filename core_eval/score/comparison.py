@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +11,7 @@ from core_eval.log import EpisodeRow
 from core_eval.score.episodes import counted
 from core_eval.score.metrics import BY_NAME, METRICS
 from core_eval.score.repeated import by_agent
-from core_eval.statistics.estimates import Estimate, holm, summarize
+from core_eval.statistics.estimates import ALPHA, Estimate, holm, summarize
 from core_eval.statistics.intervals import Key
 from core_eval.text.values import value_key
 
@@ -56,8 +56,8 @@ def paired_difference(name: str, values: Iterable[float | None], keys: Sequence[
     return summarize(values, keys, limits=BY_NAME[name].difference_limits, quantiles=())
 
 
-def corrected(page: Sequence[Mapping[str, Estimate]]) -> list[dict[str, float]]:
-    """Return the p-values of all differences that are shown together, corrected for their number (Holm).
+def corrected(page: Sequence[Mapping[str, Estimate]]) -> list[dict[str, Estimate]]:
+    """Return all differences that are shown together with their p-values, corrected for their number (Holm).
 
     A metric that differs in no pair is no test, and needs three tasks or tries.
     """
@@ -67,9 +67,10 @@ def corrected(page: Sequence[Mapping[str, Estimate]]) -> list[dict[str, float]]:
         for name, one in differences.items()
         if (p := one.p_value()) is not None and (one.mean or one.standard_error)
     ]
-    found: list[dict[str, float]] = [{} for _ in page]
+    found = [dict(differences) for differences in page]
     for (place, name, _), p in zip(tested, holm([p for *_, p in tested]), strict=True):
-        found[place][name] = p
+        one = found[place][name]
+        found[place][name] = replace(one, p=p, detectable=one.least_told(ALPHA / len(tested)))
     return found
 
 
@@ -89,7 +90,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
 def difference_json(difference: Estimate) -> dict[str, Any]:
     """Return a difference with its interval and the p-value of its t test, JSON-ready."""
     told = difference.as_json()
-    del told["quantiles"]
+    del told["quantiles"], told["inexact"]
     return {
         "pairs": told.pop("defined"),
         "difference": told.pop("mean"),

@@ -6,7 +6,7 @@ Episodes are paired by task, seed and start. The sets are two agents' of one log
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from json import loads
 from math import sqrt
 from typing import Any, Literal
@@ -88,8 +88,6 @@ class Contrast:
         tasks: of each task, the mean path correctness before and after.
         changes: the pairs that differ, the largest change of path correctness first.
         only_before, only_after: what one side lacks.
-        p_values: of each metric that was tested, corrected for all comparisons that are shown together.
-        detectable: of each metric, the smallest difference that such a comparison mostly tells.
     """
 
     before: str
@@ -101,16 +99,14 @@ class Contrast:
     changes: tuple[StartChange, ...]
     only_before: tuple[Lone, ...]
     only_after: tuple[Lone, ...]
-    p_values: Mapping[str, float] = field(default_factory=dict)
-    detectable: Mapping[str, float] = field(default_factory=dict)
 
     def verdict(self, name: str) -> Verdict:
         """Return what a metric became, where chance alone seldom gives such a difference; else nothing.
 
         A cost is more or less: an agent that gives up early is no better for it.
         """
-        mean = self.differences[name].mean
-        if mean is None or self.p_values.get(name, 1.0) > ALPHA:
+        mean, p = self.differences[name].mean, self.differences[name].p
+        if mean is None or p is None or p > ALPHA:
             return ""
         if name in COSTS:
             return "more" if mean > 0 else "less"
@@ -121,20 +117,8 @@ def judged(contrasts: Sequence[Contrast]) -> list[Contrast]:
     """Return the comparisons of a page with their p-values: in at most 5 % of pages without any true
     difference one or more of them has a verdict.
     """
-    p_values = corrected([one.differences for one in contrasts])
-    tests = sum(map(len, p_values)) or 1
-    return [
-        replace(
-            one,
-            p_values=own,
-            detectable={
-                name: least
-                for name in own
-                if (least := one.differences[name].detectable(ALPHA / tests)) is not None
-            },
-        )
-        for one, own in zip(contrasts, p_values, strict=True)
-    ]
+    found = corrected([one.differences for one in contrasts])
+    return [replace(one, differences=own) for one, own in zip(contrasts, found, strict=True)]
 
 
 Group = tuple[Sequence[EpisodeRow], Sequence[EpisodeRow]]
@@ -286,8 +270,8 @@ def contrast_json(one: Contrast) -> dict[str, Any]:
                 "before": one.means[name][0],
                 "after": one.means[name][1],
                 **difference_json(summary),
-                "p_corrected": one.p_values.get(name),
-                "detectable": one.detectable.get(name),
+                "p_corrected": summary.p,
+                "detectable": summary.detectable,
                 "verdict": one.verdict(name) or None,
             }
             for name, summary in one.differences.items()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from core_eval.log import EpisodeRow
@@ -11,6 +10,7 @@ from core_eval.log.charged import CHARGED
 from core_eval.score.metrics import METRICS
 
 if TYPE_CHECKING:
+    from core_eval.statistics.estimates import Estimate
     from core_eval.statistics.intervals import Key
 
 COUNTED = frozenset({"completed", "stopped"})
@@ -32,7 +32,6 @@ NO_CALL = "no call"
 BY_TWIN = "by the twin"
 MARK = "~"
 INEXACT_NOTE = f"{MARK}: a lower bound; the exact score is too costly to compute, and --json has both bounds"
-Cell = Callable[[Sequence[EpisodeRow], str], str]
 
 
 def counted(episodes: Iterable[EpisodeRow], metric: str | None = None) -> list[EpisodeRow]:
@@ -117,30 +116,13 @@ def is_inexact(scores: Mapping[str, float | None], metric: str) -> bool:
     return f"{metric}_low" in scores
 
 
-def count_inexact(episodes: Iterable[EpisodeRow], metric: str) -> int:
-    """Return how many episodes have only bounds of that metric."""
-    return sum(is_inexact(episode.scores, metric) for episode in episodes)
+def any_inexact(episodes: Iterable[EpisodeRow]) -> bool:
+    """Return whether an episode has only bounds of a metric."""
+    return any(is_inexact(episode.scores, metric.name) for episode in episodes for metric in METRICS)
 
 
-def inexact_json(episodes: Iterable[EpisodeRow]) -> dict[str, int]:
-    """Return how many episodes have only bounds, by metric; exact metrics are left out."""
-    rows = list(episodes)
-    counts = {metric.name: count_inexact(rows, metric.name) for metric in METRICS}
-    return {metric: count for metric, count in counts.items() if count}
-
-
-def marked(text: str, inexact: int = 1, of: int = 1) -> str:
-    """Return a value or a mean, marked where so many of the scores behind it are bounds."""
-    if not inexact:
+def marked(text: str, estimate: Estimate) -> str:
+    """Return the text of an estimate, marked where scores behind it are bounds."""
+    if not estimate.inexact:
         return text
-    return f"{MARK}{text}" if of == 1 else f"{MARK}{text}\n{inexact} inexact"
-
-
-def marking(cell: Cell) -> Cell:
-    """Decorate a table cell's function so that bounds among its scores are marked."""
-
-    @wraps(cell)
-    def text(episodes: Sequence[EpisodeRow], metric: str) -> str:
-        return marked(cell(episodes, metric), count_inexact(episodes, metric), len(episodes))
-
-    return text
+    return f"{MARK}{text}" if estimate.episodes == 1 else f"{MARK}{text}\n{estimate.inexact} inexact"

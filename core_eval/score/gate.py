@@ -8,7 +8,7 @@ says so, corrected for all such tests (Holm).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -112,21 +112,31 @@ class GateChange:
         task: the task that is compared exactly; `all tasks` where they are tested together.
         verdict: `missing` where the episodes of the baseline were not run again, `new` where it has none,
             `not tested` where there are too few tasks, or tries of a single one.
-        pairs: the number of pairs that both have.
-        before, now: the means over these pairs.
-        p: that it is worse by chance, corrected for all tests; None where it was not tested.
-        detectable: the smallest change to the worse that the test tells in four of five cases.
+        before, now: the means over the pairs that both have.
+        worsening: how much worse it is over all pairs; `p` is one-sided.
     """
 
     task: str
     agent: str
     metric: str
     verdict: Verdict
-    pairs: int = 0
     before: float | None = None
     now: float | None = None
-    p: float | None = None
-    detectable: float | None = None
+    worsening: Estimate = field(default_factory=Estimate)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it, JSON-ready."""
+        return {
+            "task": self.task,
+            "agent": self.agent,
+            "metric": self.metric,
+            "verdict": self.verdict,
+            "pairs": self.worsening.episodes,
+            "before": self.before,
+            "now": self.now,
+            "p": self.worsening.p,
+            "detectable": self.worsening.detectable,
+        }
 
 
 Pairs = list[tuple[BaselineEpisode, BaselineEpisode]]
@@ -165,7 +175,7 @@ def changes(
         else:
             by_chance.setdefault(agent, []).extend(pairs)
     tests = [
-        (GateChange(ALL_TASKS, agent, name, "same", len(pairs)), pairs)
+        (GateChange(ALL_TASKS, agent, name, "same", worsening=_worsening(name, pairs)), pairs)
         for agent, pairs in by_chance.items()
         for name in metrics
     ]
@@ -175,7 +185,7 @@ def changes(
 def _exact_change(task: str, agent: str, metric: str, pairs: Pairs, tolerance: float) -> GateChange:
     known = [(a.scores[metric], b.scores[metric]) for a, b in pairs if {metric} <= a.scores.keys() & b.scores]
     lost = any(metric in a.scores and metric not in b.scores for a, b in pairs)
-    change = GateChange(task, agent, metric, "same", len(pairs), *_means(known))
+    change = GateChange(task, agent, metric, "same", *_means(known), Estimate(len(pairs)))
     if lost or any(b.idle and not a.idle for a, b in pairs):
         return replace(change, verdict="worse")
     if change.before is None or change.now is None or abs(change.now - change.before) <= tolerance:
@@ -188,11 +198,10 @@ def _tested(
     tests: Sequence[tuple[GateChange, Pairs]], within: Mapping[str, float], alpha: float
 ) -> list[GateChange]:
     """Return the changes with their verdicts, by one test each, whose p-values are corrected together."""
-    worsening = [_worsening(change.metric, pairs) for change, pairs in tests]
     one_sided = {
         place: p
         for place, (change, _) in enumerate(tests)
-        if (p := _one_sided(worsening[place], within.get(change.metric, 0.0))) is not None
+        if (p := _one_sided(change.worsening, within.get(change.metric, 0.0))) is not None
     }
     worse = dict(zip(one_sided, holm([p for p, _ in one_sided.values()]), strict=True))
     better = dict(zip(one_sided, holm([p for _, p in one_sided.values()]), strict=True))
@@ -201,13 +210,14 @@ def _tested(
         values = [(a.value(change.metric), b.value(change.metric)) for a, b in pairs]
         known = [(a, b) for a, b in values if a is not None and b is not None]
         change = replace(change, before=_means(known)[0], now=_means(known)[1])
-        one = worsening[place]
+        one = change.worsening
         if place in worse:
             verdict: Verdict = "same"
             if min(worse[place], better[place]) <= alpha:
                 verdict = "worse" if worse[place] <= alpha else "better"
-            least = one.detectable(2.0 * alpha / len(worse))
-            change = replace(change, verdict=verdict, p=worse[place], detectable=least)
+            least = one.least_told(2.0 * alpha / len(worse))
+            tested = replace(one, p=worse[place], detectable=least)
+            change = replace(change, verdict=verdict, worsening=tested)
         elif not known and any(a is not None for a, _ in values):
             change = replace(change, verdict="worse")
         elif one.why_none == "too few":

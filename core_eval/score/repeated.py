@@ -14,7 +14,7 @@ from core_eval.score.episodes import (
     counted,
     distinct_episodes,
     disturbed,
-    inexact_json,
+    is_inexact,
     keys,
     no_call,
     without_call,
@@ -34,6 +34,7 @@ def spread(episodes: Iterable[EpisodeRow], metric: str) -> Estimate:
         keys(rows),
         flag=BY_NAME[metric].kind == "flag",
         limits=BY_NAME[metric].limits,
+        inexact=sum(is_inexact(row.scores, metric) for row in rows),
     )
 
 
@@ -95,6 +96,7 @@ def _successes(tries: Sequence[Sequence[bool]]) -> tuple[int, int]:
 def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
     """Return the statistics of every metric over some episodes, and their pass^k."""
     results = passes(counted(episodes))
+    found = {metric.name: spread(episodes, metric.name) for metric in METRICS}
     return {
         "episodes": len(episodes),
         "distinct": distinct_episodes(counted(episodes)),
@@ -104,8 +106,8 @@ def group_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
         "passed": results[True],
         "passed_unknown": results[None],
         "pass_k": pass_k(episodes),
-        "inexact": inexact_json(episodes),
-        "statistics": {metric.name: spread(episodes, metric.name).as_json() for metric in METRICS},
+        "inexact": {name: one.inexact for name, one in found.items() if one.inexact},
+        "statistics": {name: one.as_json() for name, one in found.items()},
     }
 
 

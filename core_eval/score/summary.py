@@ -9,7 +9,7 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.score.aggregate import Aggregate, load_aggregate
-from core_eval.score.comparison import comparison_json, comparisons
+from core_eval.score.comparison import comparison_json, comparisons, mean_of
 from core_eval.score.episodes import ALWAYS, counted, no_call
 from core_eval.score.headline import aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import METRICS, json_value
@@ -48,15 +48,14 @@ def episode_json(episode: EpisodeRow) -> dict[str, Any]:
     }
 
 
-def mean(episodes: Iterable[EpisodeRow], metric: str) -> tuple[float | None, int]:
-    """Return the mean over the episodes that count and have the metric, and how many those are."""
-    values = [value for row in counted(episodes, metric) if (value := row.scores.get(metric)) is not None]
-    return (sum(values) / len(values) if values else None), len(values)
+def mean(episodes: Iterable[EpisodeRow], metric: str) -> float | None:
+    """Return the mean over the episodes that count and have the metric."""
+    return mean_of(counted(episodes, metric), metric)
 
 
 def means(episodes: Sequence[EpisodeRow]) -> dict[str, float | None]:
     """Return the mean of every metric."""
-    return {metric.name: mean(episodes, metric.name)[0] for metric in METRICS}
+    return {metric.name: mean(episodes, metric.name) for metric in METRICS}
 
 
 def gated_value(aggregate: Aggregate, episodes: Sequence[EpisodeRow]) -> float | None:
@@ -103,12 +102,12 @@ def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[s
     agents, apart = by_agent(episodes), baselines_last(row.agent for row in episodes)
     compared = headline(episodes)
     comparable = by_agent(compared)
-    content = aggregate.content
+    content, whole = aggregate.content, group_json(episodes)
     return {
-        **group_json(episodes),
+        **whole,
         "statuses": dict(Counter(episode.status for episode in episodes)),
-        **means(episodes),
-        "defined": {metric.name: mean(episodes, metric.name)[1] for metric in METRICS},
+        **{name: one["mean"] for name, one in whole["statistics"].items()},
+        "defined": {name: one["defined"] for name, one in whole["statistics"].items()},
         "agents": {
             agent: {**group_json(rows), "baseline": apart[agent], **headline_json(rows)}
             for agent, rows in agents.items()

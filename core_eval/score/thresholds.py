@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from math import isclose
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +17,8 @@ from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.score.episodes import counted, without_call
 from core_eval.score.metrics import BY_NAME, METRICS
-from core_eval.score.repeated import by_agent, by_task_and_agent
+from core_eval.score.repeated import by_agent, by_task_and_agent, spread
+from core_eval.statistics.intervals import ROUNDING
 
 WRITTEN = re.compile(r"(?P<name>[^<>=]*)(?P<sign>>=|<=|=)(?P<number>[^<>=]*)")
 HARM = frozenset({"harm_events", "harm_cost", CHARGED, "excess_harm", "unobserved_harm", "unobserved_cost"})
@@ -167,15 +169,15 @@ def _missed(threshold: Threshold, episodes: Sequence[EpisodeRow]) -> str | None:
     idle = without_call(rows)
     if idle:
         return f"no call was made in {idle} of {len(rows)} episodes (required: {threshold})"
-    values = [value for row in rows if (value := row.scores.get(threshold.metric)) is not None]
-    if not values:
+    found = spread(rows, threshold.metric)
+    if found.mean is None:
         return f"{threshold.metric} is defined in no episode (required: {threshold})"
-    if threshold.metric in HARM and len(values) < len(rows):
-        unknown = len(rows) - len(values)
+    if threshold.metric in HARM and found.defined < found.episodes:
+        unknown = found.episodes - found.defined
         return f"{threshold.metric} is not known in {unknown} of {len(rows)} episodes (required: {threshold})"
-    mean = sum(values) / len(values)
-    if mean < threshold.value if threshold.side == "least" else mean > threshold.value:
-        return f"{threshold.metric} is {mean:.4g} (required: at {threshold.side} {threshold.value:g})"
+    beyond = found.mean < threshold.value if threshold.side == "least" else found.mean > threshold.value
+    if beyond and not isclose(found.mean, threshold.value, rel_tol=ROUNDING):
+        return f"{threshold.metric} is {found.mean:.4g} (required: at {threshold.side} {threshold.value:g})"
     return None
 
 

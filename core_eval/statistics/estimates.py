@@ -36,6 +36,9 @@ class Estimate:
         low, high: the interval of the mean; None where `why_none` says why.
         why_none: why there is no interval: no value, fewer than three units, or nothing varies.
         quantiles: `(q, value)` by linear interpolation.
+        inexact: how many of the defined values are but lower bounds of the exact ones.
+        p: of the test of a difference, corrected for all that are shown together; None where not tested.
+        detectable: the smallest true difference that such a test mostly tells; None where it is not known.
     """
 
     episodes: int = 0
@@ -48,6 +51,9 @@ class Estimate:
     high: float | None = None
     why_none: Literal["", "no value", "too few", "all equal"] = "no value"
     quantiles: tuple[tuple[float, float], ...] = ()
+    inexact: int = 0
+    p: float | None = None
+    detectable: float | None = None
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -76,7 +82,7 @@ class Estimate:
             return None
         return self.mean / (self.standard_error * sqrt(self.units))
 
-    def detectable(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
+    def least_told(self, alpha: float = ALPHA, power: float = POWER) -> float | None:
         """Return the smallest true mean that a two-sided t test tells from zero with this power; None where
         the spread is not known.
         """
@@ -88,6 +94,7 @@ class Estimate:
         """Return it, JSON-ready."""
         return {
             "defined": self.defined,
+            "inexact": self.inexact,
             "distinct": self.distinct,
             "units": self.units,
             "mean": self.mean,
@@ -105,12 +112,13 @@ def summarize(
     flag: bool = False,
     limits: Limits = (None, None),
     quantiles: Sequence[float] = QUANTILES,
+    inexact: int = 0,
 ) -> Estimate:
     """Summarise the values of one metric; None or NaN stands for an episode where it is undefined.
 
     `keys` holds the task of each episode and what identical ones share; without them all are distinct tries
     of one task. A `flag`, with values 0 and 1, gets Wilson's interval; `limits` are the least and greatest
-    possible value of another metric.
+    possible value of another metric. `inexact` is how many of the values are but lower bounds.
     """
     given = np.asarray(
         values if isinstance(values, np.ndarray) else [nan if one is None else one for one in values], float
@@ -123,9 +131,8 @@ def summarize(
     if not len(defined):
         return found
     cuts = np.quantile(defined, quantiles) if quantiles else ()
-    return replace(
-        found, quantiles=tuple((float(q), float(cut)) for q, cut in zip(quantiles, cuts, strict=True))
-    )
+    named = tuple((float(q), float(cut)) for q, cut in zip(quantiles, cuts, strict=True))
+    return replace(found, quantiles=named, inexact=inexact)
 
 
 def share_of_sums(groups: Iterable[tuple[int, int]], keys: Iterable[Key] | None = None) -> Estimate:

@@ -80,7 +80,7 @@ def _trouble(rows: Sequence[EpisodeRow]) -> tuple[float, ...]:
 
 def _cell(rows: Sequence[EpisodeRow]) -> GridCell:
     tries = counted(rows)
-    results, (value, _) = passes(tries), mean(rows, "path_correctness")
+    results, value = passes(tries), mean(rows, "path_correctness")
     share = None if not tries or results[None] else results[True] / len(tries)
     if share is not None and len(tries) == 1 and value is not None and not share:
         share = 0.4 * value

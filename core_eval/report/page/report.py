@@ -43,7 +43,7 @@ from core_eval.report.tables.model_lines import options_lines
 from core_eval.report.tables.worlds import worlds
 from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.episodes import inexact_json, left_record_line, of_one_reading
+from core_eval.score.episodes import any_inexact, left_record_line, of_one_reading
 from core_eval.score.metrics import RANKED
 from core_eval.score.outcome import outcome
 from core_eval.score.repeated import by_agent, passed
@@ -141,7 +141,7 @@ def _everything(
         "agents_table": page_table(agent_columns(agents, aggregate=aggregate), agents),
         "front": ", ".join(front(aggregate, episodes)) if len(agents) > 1 else "",
         "front_metrics": front_headings(episodes, aggregate),
-        "inexact": inexact_json(episodes),
+        "inexact": any_inexact(episodes),
         "options": options_lines(episodes),
         "scatters": scatters(episodes),
         "differences": page_table(difference_columns(metrics), found) if found else None,

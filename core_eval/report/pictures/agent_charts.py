@@ -52,7 +52,7 @@ def _scatter(episodes: Sequence[EpisodeRow], across: str, title: str, told: str)
     names = short_names(agents)
     points: dict[str, tuple[float, float]] = {}
     for agent, rows in agents.items():
-        x, y = mean(rows, across)[0], mean(rows, "path_correctness")[0]
+        x, y = mean(rows, across), mean(rows, "path_correctness")
         if x is not None and y is not None:
             points[agent] = x, y
     if len(points) < 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,14 +19,13 @@ from core_eval.score.agent_names import legend, short_names
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.comparison import Comparison, comparisons, corrected
 from core_eval.score.episodes import (
+    MARK,
     NO_CALL,
-    count_inexact,
     counted,
     distinct_episodes,
     disturbed,
     is_inexact,
     marked,
-    marking,
     no_call,
     without_call,
 )
@@ -139,8 +139,8 @@ def _leaves(metric: str) -> int:
 
 def _gated(aggregate: Aggregate, rows: Sequence[EpisodeRow]) -> str:
     value = gated_value(aggregate, rows)
-    inexact = sum(count_inexact(rows, name) for name in aggregate.content.weights)
-    return "-" if value is None else marked(f"{value:.3f}", inexact)
+    inexact = any(is_inexact(row.scores, name) for row in rows for name in aggregate.content.weights)
+    return "-" if value is None else f"{MARK * inexact}{value:.3f}"
 
 
 def agents_table(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> Table:
@@ -184,8 +184,8 @@ def disturbed_line(episodes: Sequence[EpisodeRow]) -> Text | None:
     )
 
 
-Difference = tuple[str, Comparison, Mapping[str, float]]
-"""The names of two agents, their comparison, and its corrected p-values."""
+Difference = tuple[str, Comparison]
+"""The names of two agents, and their comparison."""
 
 
 def differences(episodes: Sequence[EpisodeRow], metrics: Sequence[str]) -> list[Difference]:
@@ -194,10 +194,10 @@ def differences(episodes: Sequence[EpisodeRow], metrics: Sequence[str]) -> list[
     if len(found) > MOST_PAIRS:
         found = [one for one in found if one.first == found[0].first]
     names = short_names(by_agent(episodes))
-    p_values = corrected([one.differences for one in found])
+    tested = corrected([one.differences for one in found])
     return [
-        (f"{names[one.first]} -\n{names[one.second]}", one, own)
-        for one, own in zip(found, p_values, strict=True)
+        (f"{names[one.first]} -\n{names[one.second]}", replace(one, differences=own))
+        for one, own in zip(found, tested, strict=True)
     ]
 
 
@@ -211,7 +211,7 @@ def difference_columns(metrics: Sequence[str]) -> list[Column[Difference]]:
 
 
 def _difference_of(metric: str, one: Difference) -> str:
-    return difference_cell(one[1].differences[metric], metric, one[2])
+    return difference_cell(one[1].differences[metric], metric)
 
 
 def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
@@ -220,10 +220,10 @@ def comparisons_table(episodes: Sequence[EpisodeRow]) -> Table | None:
     return terminal_table(difference_columns(TASKS_TABLE), found) if found else None
 
 
-def difference_cell(difference: Estimate, name: str, p_values: Mapping[str, float]) -> str:
+def difference_cell(difference: Estimate, name: str) -> str:
     """Return a difference, and below it its interval and its corrected p-value."""
     text = difference_text(difference, name, "\n")
-    return f"{text}\np {p_text(p_values[name])}" if name in p_values else text
+    return text if difference.p is None else f"{text}\np {p_text(difference.p)}"
 
 
 def difference_text(difference: Estimate, name: str, between: str = " ") -> str:
@@ -456,10 +456,9 @@ def cell(name: str, value: float | None, count: int = 0) -> str:
 
 def score_cell(scores: Mapping[str, float | None], name: str) -> str:
     """Return an episode's score, marked where it is only a bound."""
-    return marked(cell(name, scores.get(name), 1), is_inexact(scores, name))
+    return f"{MARK * is_inexact(scores, name)}{cell(name, scores.get(name), 1)}"
 
 
-@marking
 def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
     """Return a mean, below it its interval, or why there is none; and over how many episodes it is, if
     fewer than its neighbours.
@@ -468,9 +467,9 @@ def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
     if summary.mean is None:
         return "-"
     if summary.episodes == 1:
-        return cell(name, summary.mean, 1)
+        return marked(cell(name, summary.mean, 1), summary)
     text = f"{summary.mean:{_form(name)}}\n{interval_text(summary, _form(name))}"
-    return f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text
+    return marked(f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text, summary)
 
 
 def _form(name: str) -> str:

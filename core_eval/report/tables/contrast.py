@@ -64,8 +64,8 @@ def metric_columns(one: Contrast) -> list[Column[str]]:
         Column("second", lambda name: cell(name, one.means[name][1])),
         Column("difference", lambda name: difference_text(differences[name], name)),
         Column("d", lambda name: _effect(differences[name].effect_size()), leaves=1, more=True),
-        Column("p", lambda name: p_text(one.p_values.get(name))),
-        Column("sees", lambda name: detectable_text(name, one.detectable.get(name)), leaves=2, more=True),
+        Column("p", lambda name: p_text(differences[name].p)),
+        Column("sees", lambda name: detectable_text(name, differences[name].detectable), leaves=2, more=True),
         Column("verdict", lambda name: Text(word := one.verdict(name), style=STYLES.get(word, "")), "words"),
     ]
 

@@ -116,7 +116,7 @@ def _episode_case(suite: xml.Element, episode: EpisodeRow, report: str | None) -
 
 def _headline(group: Group) -> dict[str, str]:
     """Return how many episodes of tasks that need a call passed, and of the others, by name."""
-    refused, _ = mean(group.rows, "over_refusal")
+    refused = mean(group.rows, "over_refusal")
     return {
         "passed": passed_text(counted(group.rows)),
         **({} if refused is None else {"over_refusal": f"{refused:.3f}"}),

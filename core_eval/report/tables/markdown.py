@@ -71,7 +71,9 @@ def power_lines(changes: Sequence[GateChange]) -> list[str]:
     for agent in dict.fromkeys(one.agent for one in changes if one.task == ALL_TASKS):
         own = [one for one in changes if one.agent == agent and one.task == ALL_TASKS]
         told = ", ".join(
-            f"{heading(one.metric)} by {one.detectable:.2g}" for one in own if one.detectable is not None
+            f"{heading(one.metric)} by {least:.2g}"
+            for one in own
+            if (least := one.worsening.detectable) is not None
         )
         if told:
             lines.append(f"{names[agent]}: told in 4 of 5 cases: {told}")
@@ -88,7 +90,7 @@ def heading(metric: str) -> str:
 def figures(change: GateChange) -> list[str]:
     """Return the values before and now, and the p-value."""
     shown = ["-" if value is None else f"{value:.4g}" for value in (change.before, change.now)]
-    return [*shown, p_text(change.p)]
+    return [*shown, p_text(change.worsening.p)]
 
 
 def _figure(k: int, change: GateChange) -> str:

@@ -54,7 +54,7 @@ def scorings_table(scored: Sequence[Scored]) -> Table | None:
     table = Table("scored by", *numbers, numbers=numbers)
     for by, group in groups.items():
         rows = [one.row for one in group]
-        means = (cell(metric, mean(rows, metric)[0], len(rows)) for metric in COMPARED)
+        means = (cell(metric, mean(rows, metric), len(rows)) for metric in COMPARED)
         table.add_row(by, str(len(rows)), str(sum(one.judged for one in group)), *means)
     return table
 

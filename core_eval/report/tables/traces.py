@@ -29,12 +29,10 @@ class TraceSummary:
 
     Attributes:
         scored, failed: how many traces there were, and how many lines that could not be scored.
-        inexact: how many traces have only bounds, by metric.
     """
 
     def __init__(self, aggregate: Aggregate) -> None:
         self.scored = self.failed = 0
-        self.inexact: Counter[str] = Counter()
         self._aggregate = aggregate
         self._tasks: dict[str, _Group] = {}
 
@@ -44,12 +42,16 @@ class TraceSummary:
             self.failed += 1
             return
         self.scored += 1
-        self.inexact.update(record.get("bounds", {}).keys())
         self._tasks.setdefault(str(record["task"]), _Group()).add(record, trace.identity())
 
-    def gated_minimum(self) -> float | None:
+    @property
+    def inexact(self) -> bool:
+        """Whether a trace has only bounds of a metric."""
+        return any(group.inexact for group in self._tasks.values())
+
+    def _gated_minimum(self, everywhere: Mapping[str, Estimate]) -> float | None:
         """Return the weighted mean of the means, capped by the lowest critical one."""
-        return self._aggregate.value(_means(self._tasks.values()))
+        return self._aggregate.value({name: one.mean for name, one in everywhere.items()})
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures, JSON-ready."""
@@ -62,7 +64,7 @@ class TraceSummary:
             **_group_json(groups, everywhere),
             **{name: summary.mean for name, summary in everywhere.items()},
             "defined": {name: summary.defined for name, summary in everywhere.items()},
-            "inexact": dict(self.inexact),
+            "inexact": {name: one.inexact for name, one in everywhere.items() if one.inexact},
             "tasks": [
                 {"task": task, "scored": len(group), **_group_json([group], _spread([group]))}
                 for task, group in self._tasks.items()
@@ -71,7 +73,7 @@ class TraceSummary:
                 "file": str(self._aggregate.file),
                 "weights": content.weights,
                 "critical": content.critical,
-                "value": self.gated_minimum(),
+                "value": self._gated_minimum(everywhere),
             },
         }
 
@@ -80,17 +82,17 @@ class TraceSummary:
         names = [name for name in SCORE_NAMES if name != "exact"]
         numbers = ("traces", *(BY_NAME[name].heading for name in names))
         table = Table("task", *numbers, optional=LEAVING, numbers=numbers)
-        rows = [(task, [group], group.inexact) for task, group in self._tasks.items()]
+        rows = [(task, [group], _spread([group])) for task, group in self._tasks.items()]
         if len(rows) != 1:
-            rows.append(("all", list(self._tasks.values()), self.inexact))
-        for task, groups, inexact in rows:
-            count, means = sum(map(len, groups)), _means(groups)
-            cells = [marked(cell(name, means[name]), inexact[name], count) for name in names]
+            rows.append(("all", list(self._tasks.values()), _spread(self._tasks.values())))
+        for task, groups, found in rows:
+            count = sum(map(len, groups))
+            cells = [marked(cell(name, found[name].mean), found[name]) for name in names]
             distinct = sum(group.tries().distinct for group in groups)
             traces = str(count) if distinct == count else f"{count}\n{distinct} distinct"
             table.add_row(Text(task), traces, *cells)
         if gated:
-            value = self.gated_minimum()
+            value = self._gated_minimum(rows[-1][2])
             table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
         return table
 
@@ -135,15 +137,6 @@ def _values(groups: Iterable[_Group], name: str) -> Floats:
     return np.concatenate([np.frombuffer(group.values[name]) for group in groups])
 
 
-def _means(groups: Collection[_Group]) -> dict[str, float | None]:
-    means: dict[str, float | None] = {}
-    for name in SCORE_NAMES:
-        values = _values(groups, name) if groups else np.empty(0)
-        known = values[~np.isnan(values)]
-        means[name] = float(known.mean()) if len(known) else None
-    return means
-
-
 def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
     if not groups:
         return dict.fromkeys(SCORE_NAMES, Estimate())
@@ -152,7 +145,11 @@ def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
     keys = Groups(tasks, tries)
     return {
         name: summarize(
-            _values(groups, name), keys, flag=BY_NAME[name].kind == "flag", limits=BY_NAME[name].limits
+            _values(groups, name),
+            keys,
+            flag=BY_NAME[name].kind == "flag",
+            limits=BY_NAME[name].limits,
+            inexact=sum(group.inexact[name] for group in groups),
         )
         for name in SCORE_NAMES
     }

@@ -17,15 +17,14 @@ from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate, load_aggregate
 from core_eval.score.episodes import (
     INEXACT_NOTE,
-    count_inexact,
+    any_inexact,
     counted,
-    inexact_json,
     left_record_line,
     marked,
 )
 from core_eval.score.headline import baselines_last, headline
 from core_eval.score.outcome import outcome
-from core_eval.score.repeated import by_agent
+from core_eval.score.repeated import by_agent, spread
 from core_eval.score.summary import mean
 from core_eval.text.visible_text import visible
 
@@ -109,15 +108,15 @@ def _cell(cell: Cell, row: TaskGroup) -> str:
 
 def _mean(metric: str, form: str = "{:.3f}") -> Cell:
     def cell(rows: Sequence[EpisodeRow]) -> str:
-        value, _ = mean(rows, metric)
-        return "-" if value is None else marked(form.format(value), count_inexact(rows, metric), len(rows))
+        found = spread(rows, metric)
+        return "-" if found.mean is None else marked(form.format(found.mean), found)
 
     return cell
 
 
 def _percent(metric: str) -> Cell:
     def cell(rows: Sequence[EpisodeRow]) -> str:
-        value, _ = mean(rows, metric)
+        value = mean(rows, metric)
         return "-" if value is None else f"{100 * value:.0f}"
 
     return cell
@@ -160,7 +159,7 @@ def run_tables(
         agents.front_line(episodes, aggregate or load_aggregate()),
         agents.agents_legend(episodes),
         left_record_line(episodes),
-        INEXACT_NOTE if inexact_json(episodes) else None,
+        INEXACT_NOTE if any_inexact(episodes) else None,
         Hanging(Text(outcome(episodes), style="bold"), 0),
     ):
         if one is not None:

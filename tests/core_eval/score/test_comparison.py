@@ -86,13 +86,17 @@ def test_p_values_are_corrected_for_all_that_are_shown() -> None:
         for n, one in enumerate(rows)
     ]
     found = comparisons(tries, ["path_correctness", "efficiency"])
-    p_values = corrected([one.differences for one in found])
+    tested = corrected([one.differences for one in found])
     raw = [one.differences["path_correctness"].p_value() for one in found]
     # Nobody has an efficiency: three tests.
-    assert [set(one) for one in p_values] == [{"path_correctness"}] * 3
-    assert min(one["path_correctness"] for one in p_values) == pytest.approx(3 * min(raw))
+    assert [one["efficiency"].p for one in tested] == [None] * 3
+    assert min(one["path_correctness"].p for one in tested) == pytest.approx(3 * min(raw))
+    for one, own in zip(found, tested, strict=True):
+        least = one.differences["path_correctness"].least_told(0.05 / 3)
+        assert least and own["path_correctness"].detectable == least
     same = comparisons(of_tasks("one", 0.1) + of_tasks("two", 0.1))
-    assert corrected([one.differences for one in same]) == [{}]
+    (untested,) = corrected([one.differences for one in same])
+    assert {one.p for one in untested.values()} == {None}
 
 
 def test_the_summary_and_the_tables_tell_it() -> None:

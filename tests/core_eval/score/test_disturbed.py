@@ -185,5 +185,5 @@ def test_the_harm_of_a_disturbed_episode_counts() -> None:
     whole = {"path_correctness": 1.0, "harm_events": 0.0, "disturbed": 0.0}
     broken = {"path_correctness": 0.2, "harm_events": 3.0, "disturbed": 1.0}
     rows = [replace(ROW, id=number, scores=scores) for number, scores in enumerate((whole, broken))]
-    assert mean(rows, "path_correctness") == (1.0, 1)
-    assert mean(rows, "harm_events") == (1.5, 2)
+    assert mean(rows, "path_correctness") == 1.0
+    assert mean(rows, "harm_events") == 1.5

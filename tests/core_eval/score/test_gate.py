@@ -110,7 +110,11 @@ def test_what_noise_explains_is_no_change_and_a_shift_is_one() -> None:
 def test_repeats_of_a_start_are_paired_in_their_order() -> None:
     before = [row(0, "random", path_correctness=0.1 * n) for n in range(5)]
     (change,) = (one for one in found(before, before[:4]) if one.metric == "path_correctness")
-    assert (change.pairs, change.before, change.now) == (4, pytest.approx(0.15), pytest.approx(0.15))
+    assert (change.worsening.episodes, change.before, change.now) == (
+        4,
+        pytest.approx(0.15),
+        pytest.approx(0.15),
+    )
 
 
 def test_what_was_not_run_again_is_missing_and_what_is_new_is_none_of_its_business() -> None:
@@ -176,7 +180,7 @@ def test_a_drop_that_is_told_to_be_seen_mostly_is() -> None:
         told = changes(Baseline.of(rows(rng, chances, 5), {}), rows(rng, chances, 5, worse=0.35))
         (pc,) = (one for one in told if one.metric == "path_correctness")
         seen.append(pc.verdict == "worse")
-        sizes.append(pc.detectable)
+        sizes.append(pc.worsening.detectable)
     # Chances fall by 0.35 and wrong paths have 0.56: PC falls by 0.15.
     assert 0.1 < np.median(sizes) < 0.35
     assert 0.2 < np.mean(seen) < 0.95

@@ -62,7 +62,7 @@ def test_a_comparison_says_how_many_tasks_would_tell() -> None:
     )
     # So many tasks of the same spread do tell it: the t test's reach is below the difference.
     (one,) = between(*sets(*[(0.5, 0.6), (0.7, 0.4), (0.2, 0.5)] * (number // 3 + 1)))
-    least = one.differences["path_correctness"].detectable()
+    least = one.differences["path_correctness"].least_told()
     # The spread was learned from three tasks, whose variance has two degrees of freedom.
     assert least == pytest.approx((2 / 3) ** 0.5 / 30, rel=0.02)
 

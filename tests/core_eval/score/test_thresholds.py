@@ -34,6 +34,13 @@ def test_thresholds(threshold: str, fails: bool) -> None:
     assert (why is not None) is fails
 
 
+def test_a_mean_that_is_just_the_threshold_keeps_it() -> None:
+    # By rounding, the mean of three times 0.1 is above, and that of seven times 0.7 is below.
+    for count, value in ((3, 0.1), (7, 0.7)):
+        rows = [replace(ROW, id=k, scores={**ROW.scores, "path_correctness": value}) for k in range(count)]
+        assert missed(f"pc>={value}", *rows) == missed(f"pc<={value}", *rows) == {ROW.agent: None}
+
+
 @pytest.mark.parametrize(
     ("text", "metric", "side"),
     [

@@ -107,7 +107,7 @@ def test_as_many_units_as_needed_tell_the_difference_as_often_as_said(difference
     assert fewer.mean() < power
     # A log with this spread tells as much.
     exact = (drawn[0] - drawn[0].mean()) / np.std(drawn[0], ddof=1)
-    assert summarize(exact).detectable(power=power) <= difference
+    assert summarize(exact).least_told(power=power) <= difference
 
 
 def test_the_standard_error_is_that_of_the_tasks():
