@@ -205,7 +205,8 @@ def test_after_the_idle_time_a_session_begins_a_new_episode(tmp_path: Path) -> N
             return [one for one in reader.episodes() if one.scores]
 
     async def session() -> None:
-        async with stdio(db, idle=0.3) as client:
+        # Long enough for a client that starts slowly: by this time, too, a server that nobody uses is closed.
+        async with stdio(db, idle=2.0) as client:
             await play(client, GOLDEN[:1])
 
     anyio.run(session)
