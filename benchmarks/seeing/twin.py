@@ -1,0 +1,60 @@
+"""The kit's twin as an entry: `python -m benchmarks.seeing.twin EPISODES.jsonl > twin.jsonl`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.seeing.episodes import Cell, Episode, Prediction, read_episodes, tell
+from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from core_eval.harm.report import ExecutedCall
+from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
+from core_eval.harm.twin.parameters import Priors
+from core_eval.harm.twin.posterior import Twin, clusters, probability_of
+from core_eval.harm.twin.unknowns import Unknowns
+from core_eval.path.calls import CallStatus
+from devices.hidden import hidden_parameters
+from devices.outcome import PROTECTIVE_STOP
+from devices.sensors import Sample
+
+DISCREPANCY = 0.02
+MEMBERS = 32
+
+
+def logged(episode: Episode) -> LoggedEpisode:
+    """Return the episode as the twin reads it from a log."""
+    calls = []
+    for k, one in enumerate(episode.calls):
+        cut = one["code"] == PROTECTIVE_STOP
+        took = one["end"] - one["start"]
+        call = ExecutedCall(
+            k, one["name"], one["arguments"], CallStatus(one["status"]), took, False, partly=cut
+        )
+        calls.append(
+            LoggedCall(call, one["start"], one["result"] if isinstance(one["result"], dict) else None)
+        )
+    return LoggedEpisode(
+        tuple(calls), tuple(Sample(one["sensor"], one["value"], one["t"]) for one in episode.samples)
+    )
+
+
+def predict(episode: Episode) -> Prediction:
+    """Return the predictions of an episode: of a cell, that of its most probable event."""
+    world = load_world(episode.world)
+    there = World(world.name, world.type, merged_state(world, episode.told))
+    priors = Priors(hidden_parameters(type(world.state.hidden)), {})
+    unknowns = Unknowns(world.spreads, world.fault_priors, discrepancy=DISCREPANCY)
+    twin = Twin(lambda: make_simulator(there), priors, MEMBERS, unknowns)
+    ensemble = twin.condition(logged(episode), episode.seed)
+    told: dict[Cell, float] = {}
+    for (kind, entity, _), having in clusters(ensemble).items():
+        if (kind, entity) in episode.cells:
+            chance = min(1.0, probability_of(ensemble, having))
+            told[kind, entity] = max(told.get((kind, entity), 0.0), chance)
+    return Prediction(episode.id, told)
+
+
+if __name__ == "__main__":
+    tell(map(predict, read_episodes(Path(sys.argv[1]))))
