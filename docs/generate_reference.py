@@ -226,7 +226,7 @@ def config_page() -> str:
         "",
         keys(CoreEntry),
         "",
-        "What a call of the file is ([examples](../own-task.md#tasks-in-cores-json)):",
+        "What a call of the file is ([examples](../suites.md#tasks-in-cores-json)):",
         "",
         keys(ToolAlias),
         "",
