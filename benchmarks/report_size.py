@@ -1,8 +1,8 @@
-"""Measures the report of a long log: 312 tasks with five agents that need no model.
+"""Measures the report of a long log: the tasks of the suite `core` with five agents that need no model.
 
     python benchmarks/report_size.py [--db big.db] [--keep FOLDER]
 
-Without `--db` the log is made first, which takes some 2 minutes of processor time. Printed are the size of
+Without `--db` the log is made first, which takes minutes. Printed are the size of
 the first page and of the whole report, the time that writing it took, by the clock and of all processes, and
 how long Chromium takes to the first paint of the first page, where it is installed.
 """

@@ -190,6 +190,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             call = CallOptions(self._calls, None if cut else duration, forced)
             self._calls += 1
             self._stop = stop
+            self.begin_way()
             if remedy == LEAVE_OUT:
                 self.left_out()
             value: dict[str, Any] | None = None
@@ -266,7 +267,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         self._subscribers.append(emit)
 
     def truth(self) -> Truth | None:
-        """Return the whole state and the harm events so far; before the first call also the initial state.
+        """Return the whole state, the way of the last call, and the harm events so far; before the first call
+        also the initial state.
 
         None for a simulator that stands in for a physical rig.
         """
@@ -276,6 +278,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         if self._calls == 0:
             # A scorer that did not start this simulator cannot know the initial state.
             state["_initial"] = self.world.model_dump(mode="json")
+        if self.way:
+            state["_way"] = [list(point) for point in self.way]
         return Truth(self.clock.now, None, state, self.events)
 
     # The scorer's side.
@@ -359,6 +363,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         self.natural_duration = 0.0
         self.faults = FaultSchedule(faults_of(world), seed, lambda: self.clock.ticks)
         self.begin()
+        self.begin_way()
         if self.faults.reset_within(-1, 0):
             self.make_safe()
         stuck = self._is_stuck if faults_of(world).stuck_sensors else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event
@@ -9,6 +10,11 @@ from threading import Event
 from sims.clock import Clock
 from sims.coarse_sensors import SensorBank
 from sims.faults import FaultSchedule
+
+WAY_TICKS = Clock.to_ticks(0.2)
+"""Least device time between two points of a machine's way."""
+MOVED_M = 1e-3
+"""Least distance between them, m."""
 
 
 class Stopped(Exception):
@@ -52,6 +58,19 @@ class TimeStepping(ABC):
         self._look: Callable[[float], None] | None = None
         self._look_ticks = 1
         self._settles = False
+        self.way: list[tuple[float, float, float]] = []
+        """Of the last call: device time, s, and position, m, wherever the machine had moved."""
+        self._way_due = 0
+        self._way_from: tuple[float, float] | None = None
+
+    def position(self) -> tuple[float, float] | None:
+        """Return where the machine is, seen from above, m; None where it is not one that moves about."""
+        return None
+
+    def begin_way(self) -> None:
+        """Begin the way of a call."""
+        self.way = []
+        self._way_due, self._way_from = 0, self.position()
 
     @abstractmethod
     def evolve(self, seconds: float) -> None:
@@ -89,11 +108,20 @@ class TimeStepping(ABC):
                 step_end = min(step_end, (before // self._look_ticks + 1) * self._look_ticks)
             self.evolve(Clock.to_seconds(step_end - before))
             clock.ticks = step_end
+            if step_end >= self._way_due:
+                self._note_position()
             if step_end % self._look_ticks == 0:
                 self.look()
             self._bank.poll(step_end, look=step_end == look_at)
             if self.faults.reset_within(before, step_end):
                 raise BoardReset
+
+    def _note_position(self) -> None:
+        here = self.position()
+        self._way_due = self.clock.ticks + WAY_TICKS
+        if here is not None and (self._way_from is None or math.dist(here, self._way_from) >= MOVED_M):
+            self._way_from = here
+            self.way.append((self.clock.now, round(here[0], 4), round(here[1], 4)))
 
     def resets_within(self, seconds: float) -> bool:
         """Return whether a fault restarts the board within this time from now, its end included."""

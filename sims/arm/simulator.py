@@ -147,6 +147,11 @@ class GripperArm(Simulator[W]):
         """Lock or unlock the safety."""
         self._locked = locked
 
+    def position(self) -> tuple[float, float]:
+        """Return where the fingertips are."""
+        x, y = self._physics.tip()[:2]
+        return float(x), float(y)
+
     def state_dict(self) -> dict[str, Any]:
         """Return the whole state in SI units: see `docs/harm-rules-arm.md`."""
         return {

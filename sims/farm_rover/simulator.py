@@ -122,6 +122,10 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.state.moving = False
         self.state.safety_locked = True
 
+    def position(self) -> tuple[float, float]:
+        """Return where the rover is."""
+        return self.state.pose.x, self.state.pose.y
+
     def state_dict(self) -> dict[str, Any]:
         """Return the true state."""
         person = person_place(self)

@@ -25,7 +25,7 @@ from core_eval.report.page.transcript import (
     tool_set,
 )
 from core_eval.report.pictures.automaton_drawing import NarrowDrawing, narrow_drawing
-from core_eval.report.pictures.driven_way import Ways
+from core_eval.report.pictures.driven_way import driven_way
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line
 from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import EventPicture
@@ -111,7 +111,6 @@ def episode_view(
     run: RunRow | None,
     drawings: Mapping[int, Markup],
     pictures: Mapping[int, EventPicture],
-    ways: Ways,
 ) -> EpisodeView:
     """Return the view of an episode.
 
@@ -120,7 +119,6 @@ def episode_view(
         found: the episode with its harm.
         run: its run.
         drawings, pictures: those of its harm events, by their index.
-        ways: the ways of the log's machines.
 
     Raises:
         LogError: the log cannot be read.
@@ -143,7 +141,7 @@ def episode_view(
     ]
     off_path = {deviation.k: deviation for deviation in found.deviations}
     undone = {pair.later: pair for pair in row.pairs}
-    driven = ways(reader, row, steps, truth)
+    driven = driven_way(truth)
     field = field_of(row, steps, truth, samples, [at for _, at in driven])
     told = [event for event in events if thresholds.word(event) != NOT_COUNTED]
     seen = None if field is None else field_view(field, steps, told)

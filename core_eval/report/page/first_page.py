@@ -12,7 +12,7 @@ from core_eval.log.charged import charged, unseen
 from core_eval.log.episode_filter import worst_first
 from core_eval.path.calls import StepKind
 from core_eval.report.pictures.call_strip import call_strip
-from core_eval.report.pictures.driven_way import Ways
+from core_eval.report.pictures.driven_way import driven_way
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import field_view
 from core_eval.report.tables.agents import Group, agent_groups, aside_cell, expected_calls, mean_cell
@@ -86,16 +86,15 @@ def worst_episodes(
     reader: LogReader,
     episodes: Sequence[EpisodeRow],
     harm: Callable[[EpisodeRow], EpisodeHarm],
-    ways: Ways,
 ) -> list[WorstEpisode]:
     """Return the worst of the episodes that did not pass, as many as `WORST`."""
     bad = sorted((row for row in episodes if passed(row) is False), key=worst_first)
-    return [_worst(reader, row, harm(row), ways) for row in bad[:WORST]]
+    return [_worst(reader, row, harm(row)) for row in bad[:WORST]]
 
 
-def _worst(reader: LogReader, row: EpisodeRow, harm: EpisodeHarm, ways: Ways) -> WorstEpisode:
+def _worst(reader: LogReader, row: EpisodeRow, harm: EpisodeHarm) -> WorstEpisode:
     steps, truth = reader.steps(row.id), reader.truth(row.id)
-    driven = ways(reader, row, steps, truth)
+    driven = driven_way(truth)
     field = field_of(row, steps, truth, () if truth else reader.samples(row.id), [at for _, at in driven])
     wrong = next((step for step in steps if step.kind == StepKind.HARMFUL), None)
     due = "" if wrong is None else expected_calls(reader.automaton(row), wrong.state_before)

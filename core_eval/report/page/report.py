@@ -21,7 +21,6 @@ from core_eval.report.page.grid import world_grid
 from core_eval.report.page.stories import Page, Stories, story_pages
 from core_eval.report.page.templating import environment_of_pages, tool_sets_of
 from core_eval.report.pictures.agent_charts import scatters
-from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.event_pictures import event_pictures
 from core_eval.report.pictures.risk_coverage import expected_choices, risk_svg
 from core_eval.report.pictures.roc_drawing import logged_curves, panel_svg, set_names
@@ -81,13 +80,11 @@ def html_pages(
     drawings = close_drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
     pictures = event_pictures(reader, tracked("drawing pictures", worst[:STORIES], len(worst[:STORIES])))
     harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
-    ways = Ways()
-
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
     stories = [
         episode_view(
-            reader, harm[row.id], runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id), ways
+            reader, harm[row.id], runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id)
         )
         for row in (tracked("writing episodes", episodes, len(episodes)) if whole else ())
     ]
@@ -113,7 +110,7 @@ def html_pages(
             agents=agent_lines(episodes),
             agent_names=short_names(agents),
             grid=world_grid(episodes),
-            worst=worst_episodes(reader, episodes, lambda row: harm[row.id], ways),
+            worst=worst_episodes(reader, episodes, lambda row: harm[row.id]),
             whole=whole,
             there=folder,
         ),

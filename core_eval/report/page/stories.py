@@ -16,7 +16,6 @@ from markupsafe import Markup
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.report.page.episode import episode_view
 from core_eval.report.page.templating import environment_of_pages, tool_sets_of
-from core_eval.report.pictures.driven_way import Ways
 from core_eval.report.pictures.event_pictures import EventPictures
 from core_eval.report.tables.harm_summary import EpisodeHarm
 
@@ -66,7 +65,6 @@ class Stories:
             self.runs.get(row.run_id),
             self.drawings.get(row.id, {}),
             self.pictures.of(row.id),
-            self._ways,
         )
         text = self._template.render(
             file=self.log.name,
@@ -84,22 +82,17 @@ class Stories:
         return LogReader(self.log)
 
     @cached_property
-    def _ways(self) -> Ways:
-        return Ways(failed_only=True)
-
-    @cached_property
     def _template(self) -> Template:
         return environment_of_pages().get_template("episode.html.j2")
 
 
 def story_pages(stories: Stories) -> Iterator[Page]:
-    """Yield the page of each episode, those of a task one after the other: they may share a replay.
+    """Yield the page of each episode.
 
     Raises:
         LogError: the log cannot be read.
     """
-    rows = stories.episodes
-    places = sorted(range(len(rows)), key=lambda place: (rows[place].world or "", rows[place].task))
+    places = range(len(stories.episodes))
     jobs = os.cpu_count() or 1
     if jobs < 2 or len(places) < FEWEST:
         yield from map(stories.page, places)

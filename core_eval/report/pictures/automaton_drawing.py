@@ -82,7 +82,7 @@ class _Picture:
         symbols = dict.fromkeys(symbol for own in self.edges.values() for symbol in own)
         self.letters = {symbol: _letter(place) for place, symbol in enumerate(symbols)}
         nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
-        plain = arrange(nodes, list(self.edges), COLUMN)
+        plain = arrange(tuple(nodes), tuple(self.edges), COLUMN)
         self.backward = plain.backward
         layers = Counter(x for x, _ in plain.places.values())
         self.alone = {state for state in nodes if layers[plain.places[state][0]] == 1}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from core_eval.path.automaton import TaskAutomaton
@@ -35,10 +36,12 @@ class GraphLayout:
     backward: frozenset[Edge]
 
 
-def arrange(nodes: Sequence[str], edges: Sequence[Edge], room: float) -> GraphLayout:
+@lru_cache(maxsize=512)
+def arrange(nodes: tuple[str, ...], edges: tuple[Edge, ...], room: float) -> GraphLayout:
     """Lay out a graph in layers; the first node stands in the first one.
 
-    Each node takes so much room along its layer. Edges from a node to itself are not given.
+    Each node takes so much room along its layer. Edges from a node to itself are not given. The episodes of a
+    task share a layout.
     """
     backward = _backward(nodes, edges)
     forward = [edge for edge in edges if edge not in backward]

@@ -129,8 +129,7 @@ class _Artist:
 
     @cached_property
     def _way(self) -> list[tuple[float, Point]]:
-        reader, number = self.reader, self.episode.id
-        return driven_way(reader, self.episode, reader.steps(number), reader.truth(number))
+        return driven_way(self.reader.truth(self.episode.id))
 
     def draw(self, now: float) -> Drawing:
         """Return a drawing of the simulator's state, at device time `now`, s.

@@ -106,7 +106,7 @@ def test_every_graph_fits_a_narrow_screen_and_no_two_states_overlap():
 
 def test_layers_follow_the_edges():
     edges = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")]
-    layout = arrange("abc", edges, 40.0)
+    layout = arrange(tuple("abc"), tuple(edges), 40.0)
     x = {node: place[0] for node, place in layout.places.items()}
     assert x["a"] < x["b"] < x["c"]
     assert layout.backward == {("c", "a")}
