@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core_eval.run.config import RunConfig
     from core_eval.run.parts import Parts
     from core_eval.run.plan import Run
+    from core_eval.run.side_by_side import SideBySide
 from rich.console import Console
 from rich.text import Text
 
@@ -59,8 +60,22 @@ def live_page(live: str | None, answer_seconds: float) -> Iterator[LiveRun | Non
         print(f"pathrig: the live page is incomplete: {page.trouble}", file=sys.stderr)
 
 
-def shown_run(config: RunConfig, parts: Parts, log: RunLog, lines: Emit, page: LiveRun | None) -> Run:
-    """Return a run that is shown on the terminal and, where there is one, on the page."""
+def shown_run(
+    config: RunConfig, parts: Parts, log: RunLog, lines: Emit, page: LiveRun | None, jobs: int = 1
+) -> Run | SideBySide:
+    """Return a run that is shown on the terminal and, where there is one, on the page.
+
+    Raises:
+        UsageError: episodes that go side by side are asked for, with a page of one episode.
+    """
+    if jobs > 1:
+        from core_eval.run.side_by_side import SideBySide
+
+        if page is not None:
+            raise UsageError(
+                "--jobs: --live is the page of one episode at a time; `pathrig watch` shows logs"
+            )
+        return SideBySide(config, parts, log, lines, jobs)
     from core_eval.run.plan import Run
 
     if page is None:

@@ -41,6 +41,7 @@ def run(
     retries: given.Retries = 0,
     keep_going: given.KeepGoing = None,
     resume: given.Resume = False,
+    jobs: given.Jobs = 1,
     agent: given.Agent = None,
     settings: given.Set = None,
     floors: given.Floors = None,
@@ -98,7 +99,7 @@ def run(
     if keep_going is not None:
         changes["keep_going"] = keep_going
     config = config.model_copy(update=changes)
-    return _run(config, resumed, outputs, db, durable, live, answer_timeout)
+    return _run(config, resumed, outputs, db, durable, live, answer_timeout, jobs)
 
 
 def _run(
@@ -109,6 +110,7 @@ def _run(
     durable: bool,
     live: str | None,
     answer_timeout: float,
+    jobs: int,
 ) -> int:
     """Run a plan, or what is left of a run, and finish it; return the exit status."""
     out = console(stderr=outputs.json)
@@ -121,7 +123,7 @@ def _run(
         live_page(live, answer_timeout) as page,
         RunLog(db, durable=durable) as log,
     ):
-        the_run = shown_run(config, parts, log, lines, page)
+        the_run = shown_run(config, parts, log, lines, page, jobs)
         try:
             if resumed is None:
                 the_run.start()

@@ -32,7 +32,7 @@ from core_eval.log.events import EpisodePlanned
 from core_eval.report.tables.fitted_table import Table
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
-from core_eval.run.plan import Run
+from core_eval.run.side_by_side import SideBySide
 from core_eval.score.episodes import counted
 from core_eval.score.release import Bound, bounds, separates_nothing, solved_shares
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
@@ -170,6 +170,7 @@ def check(
         typer.Option("--out", "-o", help="With --planners: write the difficulty here.", metavar="FILE"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Episodes at a time.")] = 1,
     db: Annotated[Path, typer.Option(help="The log of the baselines' episodes.")] = Path("suite.db"),
     json: Json = False,
 ) -> int:
@@ -181,7 +182,7 @@ def check(
     elif out is not None:
         raise UsageError("-o writes the difficulty that planners measure: add --planners")
     agents = list(dict.fromkeys([*agents, *(agent or [])]))
-    episodes = _episodes(suite, agents, seed, db)
+    episodes = _episodes(suite, agents, seed, db, jobs)
     found = bounds(episodes, IDLE)
     ready = bool(found) and all(one.holds for one in found) and not changed
     shares = solved_shares(episodes)
@@ -273,7 +274,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return written
 
 
-def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[EpisodeRow]:
+def _episodes(suite: str, agents: list[str], seed: int, db: Path, jobs: int) -> list[EpisodeRow]:
     """Run every agent on every task in the task's own world; return the episodes.
 
     What the log holds of the same suite and seed is not run again.
@@ -298,6 +299,6 @@ def _episodes(suite: str, agents: list[str], seed: int, db: Path) -> list[Episod
                 if isinstance(event, EpisodePlanned):
                     advance(1)
 
-            Run(config, load_parts(config), log, emit).start()
+            SideBySide(config, load_parts(config), log, emit, jobs).start()
     wanted = {agent_name(agent) for agent in agents}
     return [row for row in kept() if row.agent in wanted]

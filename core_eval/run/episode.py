@@ -66,6 +66,10 @@ class EpisodeFailed(Exception):
         super().__init__(message)
         self.episode, self.by_agent = episode, by_agent
 
+    def __reduce__(self) -> tuple[partial[EpisodeFailed], tuple[str, int]]:
+        """Keep its parts when another process gets the error."""
+        return partial(EpisodeFailed, by_agent=self.by_agent), (str(self), self.episode)
+
 
 @dataclass(frozen=True)
 class Ending:

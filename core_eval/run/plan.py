@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
 from agents.agent import EpisodeContext
@@ -65,33 +66,60 @@ class Run:
             StoppedByPerson: the stop button was pressed; the run can be resumed.
             ConfigError: no initial state could be drawn; the log has no run then.
         """
-        self._draw(done=frozenset())
-        self._run_episodes(done=frozenset())
-        return self._logged_run()
+        self._run_all(done=frozenset())
+        return self.logged()
 
     def resume(self, run_id: int) -> None:
         """Run the remaining episodes of an interrupted run; raises as `start`."""
+        self._run_all(self.reopen(run_id))
+
+    def take(self, run_id: int, numbers: Iterable[int]) -> None:
+        """Run episodes of a logged run as their numbers come; the run neither begins nor ends by it."""
+        self.run_id = run_id
+        plan = self.config.plan()
+
+        def drawn() -> Iterator[int]:
+            for number in numbers:
+                self._draw([plan[number]])
+                yield number
+
+        self._run_episodes(drawn(), done=frozenset())
+
+    def reopen(self, run_id: int) -> frozenset[int]:
+        """Score what an interrupted run left unscored; return the numbers of its finished episodes."""
         self.run_id = run_id
         with LogReader(self._log.path) as reader:
             episodes = [episode for episode in reader.episodes(run_id) if episode.status in FINISHED]
         for episode in episodes:
             if not episode.scores:
                 self._score(episode.id)
-        done = frozenset(episode.number for episode in episodes)
-        self._draw(done)
-        self._run_episodes(done)
+        return frozenset(episode.number for episode in episodes)
 
-    def _draw(self, done: frozenset[int]) -> None:
+    def end(self) -> None:
+        """Mark the run as complete, unless an agent has failed; raises `BackendError` if none has begun."""
+        if self.run_id is None and self.failed:
+            raise BackendError("; ".join(self.failed.values()))
+        if not self.failed:
+            self._log.end_run(self.logged())
+
+    def _run_all(self, done: frozenset[int]) -> None:
+        left = [planned for planned in self.config.plan() if planned[0] not in done]
+        self._draw(left)
+        self._run_episodes((number for number, _, _ in left), done)
+        self.end()
+
+    def _draw(self, planned: Sequence[tuple[int, Cell, int]]) -> None:
         if self._parts.varied is not None:
-            left = [(cell, seed) for number, cell, seed in self.config.plan() if number not in done]
-            self._parts.varied.draw(left)
+            self._parts.varied.draw([(cell, seed) for _, cell, seed in planned])
 
-    def _logged_run(self) -> int:
+    def logged(self) -> int:
+        """Return the run's id; the log gets the run where it does not have it yet."""
         if self.run_id is None:
             self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
         return self.run_id
 
-    def _run_episodes(self, done: frozenset[int]) -> None:
+    def _run_episodes(self, numbers: Iterator[int], done: frozenset[int]) -> None:
+        """Run the episodes of a plan as their numbers come; `done`: what was run before."""
         with ExitStack() as stack:
             # Entered first, so that signals are still deferred while rigs and agents are closed.
             signals = stack.enter_context(self._signals)
@@ -100,10 +128,14 @@ class Run:
             rigs = stack.enter_context(OpenRigs(self._parts.rigs, self.config.call_timeout))
             plan = self.config.plan()
             pace = Pace()
-            for number, cell, seed in plan:
-                if number in done or self._names[cell.agent] in self.failed:
+            while True:
+                with signals.interruptible():
+                    number = next(numbers, None)
+                if number is None:
+                    break
+                _, cell, seed = plan[number]
+                if self._names[cell.agent] in self.failed:
                     continue
-                signals.check()
                 if self._stop_button.pressed:
                     raise StoppedByPerson
                 if cell.agent != self._agent and not self._is_ready(cell.agent, done):
@@ -123,10 +155,6 @@ class Run:
             if self._stop_button.pressed:
                 # Raised within the context: after a person's stop no rig may move home.
                 raise StoppedByPerson
-        if self.run_id is None and self.failed:
-            raise BackendError("; ".join(self.failed.values()))
-        if not self.failed:
-            self._log.end_run(self._logged_run())
 
     def _is_ready(self, agent: str, done: frozenset[int]) -> bool:
         """Change the agent; return whether it can begin."""
@@ -170,7 +198,7 @@ class Run:
             try:
                 with self._signals.interruptible():
                     session = rigs.session(cell.rig)
-                disturbed = self._run_episode(self._logged_run(), number, cell, own_seed, session)
+                disturbed = self._run_episode(self.logged(), number, cell, own_seed, session)
             except EpisodeFailed as failure:
                 if failure.by_agent or last:
                     raise

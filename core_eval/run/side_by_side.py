@@ -1,0 +1,228 @@
+"""A run whose simulated episodes go side by side: worker processes take them in turn, and write one log."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from configs.errors import ConfigError
+from configs.rigs_loader import load_rig
+from core_eval.log import RunLog
+from core_eval.log.events import Emit, EpisodePlanned, Event
+from core_eval.rig.signals import StopRequested, StopSignals
+from core_eval.rig.simulator_process import RigError
+from core_eval.run.config import RunConfig
+from core_eval.run.pace import Pace
+from core_eval.run.parts import Parts
+from core_eval.run.plan import Run
+from devices.sensors import Sample
+from firmware_bridge.guard import GuardMode
+from firmware_bridge.parent_watch import watch_parent
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a worker tells after an episode: its events, and the agents that failed so far."""
+
+    events: Sequence[Event]
+    failed: Mapping[str, str]
+
+
+@dataclass
+class Worker:
+    """A worker process, and the number of the episode that it has; None: it has none."""
+
+    process: BaseProcess
+    pipe: Connection
+    number: int | None = None
+
+
+class SideBySide:
+    """Runs the episodes of a plan as `Run` does, with several at a time.
+
+    Each episode has the seeds that it has by itself, so its rows are the same; only their ids follow the
+    order in which episodes begin. Each worker has rigs and agents, models included, of its own.
+
+    Attributes:
+        failed: as of `Run`.
+    """
+
+    def __init__(self, config: RunConfig, parts: Parts, log: RunLog, emit: Emit, jobs: int) -> None:
+        """Prepare a run with `jobs` workers.
+
+        Raises:
+            ConfigError: a rig is a machine, or runs elsewhere; or a person is to be asked.
+        """
+        for ref in dict.fromkeys(cell.rig for cell in config.cells):
+            rig = load_rig(ref)
+            if rig.world is None:
+                raise ConfigError(f"--jobs runs simulated rigs only: {ref} is one machine; leave --jobs out")
+            if (config.guard or rig.guard) is GuardMode.CONFIRM:
+                raise ConfigError("--jobs: guard confirm asks of one episode at a time; leave --jobs out")
+        self._run = Run(config, parts, log, emit)
+        self._parts = parts
+        self._log = log
+        self._emit = emit
+        self._jobs = jobs
+        self.failed = self._run.failed
+
+    @property
+    def run_id(self) -> int | None:
+        """The run's id; None before it has begun."""
+        return self._run.run_id
+
+    def start(self) -> int:
+        """Run the whole plan; raises as `Run.start`."""
+        run_id = self._run.logged()
+        self._go(run_id, frozenset())
+        return run_id
+
+    def resume(self, run_id: int) -> None:
+        """Run what is left of an interrupted run; raises as `Run.resume`."""
+        self._go(run_id, self._run.reopen(run_id))
+
+    def _go(self, run_id: int, done: frozenset[int]) -> None:
+        config = self._run.config
+        plan = {number: cell.agent for number, cell, _ in config.plan() if number not in done}
+        # The parts are loaded once. Nothing of the parent's log is used in a worker: it opens its own.
+        fork = multiprocessing.get_context("fork")
+        workers: list[Worker] = []
+        with StopSignals() as signals:
+            try:
+                for _ in range(min(self._jobs, len(plan))):
+                    mine, its = fork.Pipe()
+                    others = [mine, *(worker.pipe for worker in workers)]
+                    given = (config, self._parts, self._log.path, run_id, its, others)
+                    process = fork.Process(target=work, args=given)
+                    process.start()
+                    its.close()
+                    workers.append(Worker(process, mine))
+                self._distribute(workers, plan, signals)
+            except StopRequested as stop:
+                for worker in workers:
+                    _signal(worker.process, stop.exit_status - 128)
+                raise
+            finally:
+                for worker in workers:
+                    worker.pipe.close()
+                for worker in workers:
+                    worker.process.join()
+        self._run.end()
+
+    def _distribute(self, workers: Sequence[Worker], plan: dict[int, str], signals: StopSignals) -> None:
+        """Give each worker the next episode as soon as it has none, until none is left.
+
+        Raises:
+            Exception: what ended a worker's run, once the others have ended their episodes.
+        """
+        total, pace = len(plan), Pace()
+        waiting = iter(sorted(plan))
+        broken: BaseException | None = None
+
+        def give(worker: Worker) -> None:
+            names = self._run.config.names
+            worker.number = None
+            for number in waiting if broken is None else ():
+                if names[plan[number]] not in self.failed:
+                    worker.number = number
+                    worker.pipe.send(number)
+                    break
+
+        for worker in workers:
+            give(worker)
+        ended = 0
+        while busy := [worker for worker in workers if worker.number is not None]:
+            with signals.interruptible():
+                ready = wait([worker.pipe for worker in busy])
+            for worker in busy:
+                if worker.pipe not in ready:
+                    continue
+                told = _told(worker)
+                if isinstance(told, BaseException):
+                    broken = broken or told
+                    worker.number = None
+                    continue
+                ended += 1
+                left = [plan[number] for number in plan if number > (worker.number or 0)]
+                self._emit(EpisodePlanned(ended, total, pace.seconds(left)))
+                for event in told.events:
+                    self._emit(event)
+                self.failed.update(told.failed)
+                give(worker)
+        if broken is not None:
+            raise broken
+
+
+def _told(worker: Worker) -> Ended | BaseException:
+    try:
+        told: Ended | BaseException = worker.pipe.recv()
+    except EOFError:
+        worker.process.join()
+        told = RigError(
+            f"the process of episode {worker.number} of the run has died (exit status "
+            f"{worker.process.exitcode}); the run can be resumed"
+        )
+    return told
+
+
+def _signal(process: BaseProcess, number: int) -> None:
+    if process.pid is not None and process.is_alive():
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+
+
+def work(
+    config: RunConfig,
+    parts: Parts,
+    path: Path,
+    run_id: int,
+    pipe: Connection,
+    others: Sequence[Connection],
+) -> None:
+    """Run the episodes whose numbers come through the pipe, until it closes; the main of a worker.
+
+    `others` are the parent's ends, which a fork leaves open: no pipe would ever close.
+    """
+    for other in others:
+        other.close()
+    watch_parent(lambda: os.kill(os.getpid(), signal.SIGTERM))
+    seen: list[Event] = []
+
+    def emit(event: Event) -> None:
+        if not isinstance(event, Sample | EpisodePlanned):
+            seen.append(event)
+
+    try:
+        with RunLog(path) as log:
+            run = Run(config, parts, log, emit)
+
+            def numbers() -> Iterator[int]:
+                with suppress(EOFError, OSError):
+                    while True:
+                        yield pipe.recv()
+                        pipe.send(Ended(tuple(seen), dict(run.failed)))
+                        seen.clear()
+
+            run.take(run_id, numbers())
+    except StopRequested:
+        pass
+    except Exception as error:
+        with suppress(OSError):
+            pipe.send(_sendable(error))
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return the error where it can be sent to another process, else its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RigError(str(error))
+    return error

@@ -1,0 +1,154 @@
+"""`run --jobs`: the same rows as one episode after the other, and what ends a worker ends nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import wait_for
+
+from core_eval.cli.main import main
+from core_eval.log import EpisodeRow, LogReader
+from core_eval.run.episode import EpisodeFailed
+
+OF_THE_MACHINE = ("agent_seconds", "wall_seconds", "peak_memory", "energy", "episode", "scorings")
+FARM = ["--task", "water_one_plant", "--task", "water_two_plants", "--rig", "sim:farm_rover"]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def scored(capsys: pytest.CaptureFixture[str], *options: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    assert main(["run", *options, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["episodes"]
+    found = {
+        (row["task"], row["agent"], row["seed"]): {k: v for k, v in row.items() if k not in OF_THE_MACHINE}
+        for row in rows
+    }
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["--hazards"]], ids=["plain", "hazards"])
+def test_the_rows_are_those_of_one_after_the_other(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [*FARM, "--agent", "oracle", "--agent", "random", "--episodes", "3", *more]
+    one = scored(capsys, *command, "--db", "one.db")
+    two = scored(capsys, *command, "--db", "two.db", "--jobs", "2")
+    assert len(one) == 12 and one == two
+    with LogReader(Path("one.db")) as a, LogReader(Path("two.db")) as b:
+        ways = [
+            {(row.number, row.fingerprint, row.definition.automaton) for row in log.episodes()}
+            for log in (a, b)
+        ]
+        # The parent runs no episode, and both workers do.
+        pids = {process for (process,) in b.connection.execute("SELECT DISTINCT pid FROM episode")}
+        (run,) = b.runs()
+        assert ways[0] == ways[1] and len(pids) == 2 and os.getpid() not in pids and run.ended is not None
+
+
+def test_what_it_is_not_for(capsys: pytest.CaptureFixture[str]) -> None:
+    task = ["run", "--task", "water_one_plant", "--agent", "oracle", "--jobs", "2"]
+    for options, words in (
+        (["--rig", "mqtt://localhost/rover"], "is one machine"),
+        (["--rig", "sim:farm_rover", "--guard", "confirm"], "asks of one episode at a time"),
+    ):
+        assert main([*task, *options]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_an_error_keeps_its_parts_between_processes() -> None:
+    error = pickle.loads(pickle.dumps(EpisodeFailed("the agent has ended", 7, by_agent=True)))
+    assert (str(error), error.episode, error.by_agent) == ("the agent has ended", 7, True)
+
+
+@pytest.mark.slow
+def test_an_agent_that_fails_is_left_out_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("gone.py").write_text("raise SystemExit(3)\n")
+    gone = f"command:{sys.executable} gone.py"
+    command = [
+        *FARM,
+        "--agent",
+        "oracle",
+        "--agent",
+        gone,
+        "--episodes",
+        "2",
+        "--jobs",
+        "2",
+        "--allow-programs",
+    ]
+    assert main(["run", *command, "--db", "log.db"]) == 3
+    assert "gone.py" in capsys.readouterr().err
+    rows = episodes()
+    assert sum(row.agent == "oracle" and row.status == "completed" for row in rows) == 4
+    with LogReader(Path("log.db")) as log:
+        assert log.runs()[0].ended is None
+
+
+@contextmanager
+def long_run() -> Iterator[subprocess.Popen[str]]:
+    """A run of 100 episodes on two workers, of which some have begun."""
+    command = [sys.executable, "-m", "core_eval.cli.entry", "run", *FARM, "--agent", "random", "--jobs", "2"]
+    command += ["--episodes", "50", "--db", "log.db", "--json"]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert wait_for(lambda: Path("log.db").exists() and len(workers()) == 2)
+        yield run
+    finally:
+        run.kill()
+        run.wait()
+
+
+def episodes() -> list[EpisodeRow]:
+    with LogReader(Path("log.db")) as log:
+        return log.episodes()
+
+
+def workers() -> list[int]:
+    with (
+        LogReader(Path("log.db")) as log,
+        closing(log.connection.execute("SELECT DISTINCT pid FROM episode")) as rows,
+    ):
+        return [process for (process,) in rows]
+
+
+def resumed_whole() -> None:
+    """Resume the run of the log, and see that each episode was run to its end once."""
+    assert main(["run", "--resume", "--jobs", "2", "--db", "log.db", "--json"]) == 0
+    done = [row.number for row in episodes() if row.status == "completed" or row.stop_reason == "max_steps"]
+    assert sorted(done) == list(range(100))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_its_episode_alone() -> None:
+    with long_run() as run:
+        os.kill(workers()[0], signal.SIGKILL)
+        _, told = run.communicate(timeout=60)
+        assert run.returncode == 3 and "has died" in told and "can be resumed" in told
+    resumed_whole()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_outlives_the_run(number: signal.Signals) -> None:
+    with long_run() as run:
+        both = workers()
+        run.send_signal(number)
+        run.communicate(timeout=60)
+        assert run.returncode == (128 + number if number is signal.SIGTERM else -number)
+        assert wait_for(lambda: not any(Path(f"/proc/{process}").exists() for process in both))
+    resumed_whole()
