@@ -36,13 +36,11 @@ from benchmarks.validity_figures import LAMBDAS, METRICS, RATES, Measured, curve
 from configs.suites import read_suite, task_ref
 from configs.tasks_loader import Task
 from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
 from core_eval.log.rows import logged_calls
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, StepKind
 from core_eval.path.scorer import OnlineScorer, score_path
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.score.repeated import passed
 
@@ -111,7 +109,7 @@ def measure(task_id: str, seeds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         path = Path(folder) / "run.db"
         with RunLog(path) as log:
-            Run(config, load_parts(config, agents), log, ignore).start()
+            Run.of(config, log, agents=agents).start()
         with LogReader(path) as reader:
             for row in reader.episodes():
                 made, automaton = logged_calls(reader.steps(row.id)), reader.automaton(row)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from dataclasses import fields
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -110,7 +109,7 @@ class RigConfig(FrozenModel):
     @property
     def address(self) -> RigAddress:
         """What opens the link to it."""
-        return RigAddress(**{key.name: getattr(self, key.name) for key in fields(RigAddress)})
+        return RigAddress.of(self)
 
     @property
     def in_process(self) -> bool:

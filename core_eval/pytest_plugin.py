@@ -208,38 +208,22 @@ def _run_config(item: pytest.Item, rig: str | None, agent: str | None) -> RunCon
 
 
 def _run(config: RunConfig, db: Path) -> list[LoggedEpisode]:
-    from agents.errors import AgentSpecError, BackendError
-    from configs.errors import ConfigError
-    from core_eval.log import LogError, LogReader, RunLog
-    from core_eval.log.events import ignore
+    from core_eval.cli.failures import OF_INPUT, OF_RIG
+    from core_eval.log import LogReader, RunLog
     from core_eval.rig.final_stops import final_stops
     from core_eval.rig.signals import StopRequested
-    from core_eval.rig.simulator_process import RigError
-    from core_eval.run.episode import EpisodeFailed
-    from core_eval.run.parts import load_parts
     from core_eval.run.plan import Run
-    from devices.registry import PluginError
-    from firmware_bridge.link import LinkError
 
     error: Exception | None = None
     with final_stops() as stops:
         try:
             with RunLog(db) as log:
                 config = config.canonical()
-                run_id = Run(config, load_parts(config), log, ignore).start()
+                run_id = Run.of(config, log).start()
         except StopRequested as stop:
             # Not an Exception: pytest would go on with the next test.
             pytest.exit("; ".join([str(stop), *(one.line() for one in stops)]), stop.exit_status)
-        except (
-            AgentSpecError,
-            BackendError,
-            ConfigError,
-            EpisodeFailed,
-            LinkError,
-            LogError,
-            PluginError,
-            RigError,
-        ) as failure:
+        except (*OF_INPUT, *OF_RIG) as failure:
             error = failure
     lines = [*([] if error is None else [str(error)]), *(stop.line() for stop in stops if stop.failed)]
     if lines:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -34,6 +34,11 @@ class RigAddress:
     driver: str | None = None
     driver_options: Mapping[str, Any] = field(default_factory=dict)
     driver_tables: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rig: Any) -> RigAddress:
+        """Return what a rig's file says, which has attributes of these names."""
+        return cls(**{one.name: getattr(rig, one.name) for one in fields(cls)})
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
 STREAMS, ALONE = "streams", "alone"
@@ -37,6 +38,15 @@ def kept(command: Sequence[str], *, streams: bool) -> list[str]:
 def ending(status: int) -> str:
     """Return how a kept program ended, for its keeper's exit status."""
     return f"exit status {status}" if status < 128 else f"killed by signal {status - 128}"
+
+
+def end_group(program: subprocess.Popen[bytes], seconds: float) -> None:
+    """End a program and all that it started in its process group; `seconds` after SIGTERM by SIGKILL."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(program.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            program.wait(seconds)
 
 
 def main(arguments: list[str]) -> int:

@@ -11,10 +11,8 @@ from configs.errors import ConfigError
 from configs.suites import task_ref
 from configs.tasks_loader import Task, load_task
 from core_eval.log import RunLog
-from core_eval.log.events import ignore
 from core_eval.rig.final_stops import final_stops
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from firmware_bridge.guard import GuardMode
 from pathrig.log import Log
@@ -83,7 +81,7 @@ def run(
     with final_stops() as stops:
         try:
             with RunLog(Path(db)) as log:
-                run_id = Run(config, load_parts(config, made), log, ignore).start()
+                run_id = Run.of(config, log, agents=made).start()
         except Exception as error:
             for stop in stops:
                 if stop.failed:

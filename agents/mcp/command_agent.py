@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -23,7 +22,7 @@ from agents.mcp.desk import CallDesk
 from agents.mcp.proxy import SOCKET, listen
 from agents.mcp.server import Offer, instructions, make_server
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets
-from firmware_bridge.process_keeper import ending, kept
+from firmware_bridge.process_keeper import end_group, ending, kept
 
 URL, TOKEN = "PATHRIG_MCP_URL", "PATHRIG_MCP_TOKEN"
 PROMPT, INSTRUCTIONS = "PATHRIG_PROMPT", "PATHRIG_INSTRUCTIONS"
@@ -95,7 +94,7 @@ class CommandAgent(Agent):
             except OSError as error:
                 raise BackendError(f"{self.name}: {error.strerror or error}") from None
             theirs.close()
-            stack.callback(_end, program)
+            stack.callback(end_group, program, EXIT_SECONDS)
             stack.enter_context(serve_sockets(make, desk, listening, ours))
             stack.callback(desk.close)
             threading.Thread(target=_watch, args=(program, desk), name="MCP: program", daemon=True).start()
@@ -143,12 +142,3 @@ class CommandAgent(Agent):
 def _watch(program: subprocess.Popen[bytes], desk: CallDesk) -> None:
     program.wait()
     desk.leave()
-
-
-def _end(program: subprocess.Popen[bytes]) -> None:
-    """End a program and all that it started in its process group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(program.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            program.wait(EXIT_SECONDS)

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, cast
 
-import anyio
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
@@ -49,8 +48,8 @@ def serve_sockets(
             # The other side may break the stream at any time: that is the end of the session.
             server = make()
             async with stdio_server(
-                stdin=cast("anyio.AsyncFile[str]", _lines(reader)),
-                stdout=cast("anyio.AsyncFile[str]", _Sink(writer)),
+                stdin=cast("Any", _lines(reader)),
+                stdout=cast("Any", _Sink(writer)),
             ) as (read, write):
                 await server.run(read, write, server.create_initialization_options())
         writer.close()

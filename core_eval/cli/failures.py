@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from core_eval.rig.final_stops import FinalStop
 
 BAD_INPUT, RIG_FAILED, STOPPED = 2, 3, 130
+OF_INPUT = (UsageError, ConfigError, AgentSpecError, LogError, PluginError)
+OF_RIG = (RigError, LinkError, EpisodeFailed, BackendError)
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """The errors of a full disk, an exceeded quota, or a file that is too large."""
 
@@ -37,9 +39,9 @@ def failure(error: BaseException, stops: Sequence[FinalStop]) -> tuple[str | Non
     if isinstance(error, StopRequested):
         state = "the rig is safe and " if safe else ""
         return f"{error}; {state}the log is readable", error.exit_status
-    if isinstance(error, UsageError | ConfigError | AgentSpecError | LogError | PluginError):
+    if isinstance(error, OF_INPUT):
         return str(error), BAD_INPUT
-    if isinstance(error, RigError | LinkError | EpisodeFailed | BackendError):
+    if isinstance(error, OF_RIG):
         return str(error), RIG_FAILED
     if isinstance(error, sqlite3.Error):
         return f"the log could not be written: {error}", RIG_FAILED

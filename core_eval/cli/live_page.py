@@ -11,20 +11,18 @@ from core_eval.cli.output import UsageError
 
 if TYPE_CHECKING:
     from core_eval.live.live_run import LiveRun
-    from core_eval.log import RunLog
-    from core_eval.log.events import Emit
     from core_eval.run.config import RunConfig
     from core_eval.run.parts import Parts
-    from core_eval.run.plan import Run
-    from core_eval.run.side_by_side import SideBySide
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.log import LEFT_RECORD, EpisodeRow, RigStatusRow, StepRow
-from core_eval.log.events import EpisodePlanned, Event
+from core_eval.log import LEFT_RECORD, EpisodeRow, RigStatusRow, RunLog, StepRow
+from core_eval.log.events import Emit, EpisodePlanned, Event
 from core_eval.path.calls import CallStatus
-from core_eval.report.tables.agents import cell, status_text, step_line
 from core_eval.report.tables.fitted_table import Hanging
+from core_eval.report.tables.texts import cell, status_text, step_line
+from core_eval.run.plan import Run
+from core_eval.run.side_by_side import SideBySide
 from core_eval.score.metrics import BRIEF, BY_NAME
 from core_eval.text.visible_text import seconds_text
 
@@ -69,15 +67,11 @@ def shown_run(
         UsageError: episodes that go side by side are asked for, with a page of one episode.
     """
     if jobs > 1:
-        from core_eval.run.side_by_side import SideBySide
-
         if page is not None:
             raise UsageError(
                 "--jobs: --live is the page of one episode at a time; `pathrig watch` shows logs"
             )
         return SideBySide(config, parts, log, lines, jobs)
-    from core_eval.run.plan import Run
-
     if page is None:
         return Run(config, parts, log, lines)
     page.follow(log.path)

@@ -74,7 +74,6 @@ def serve_episode(
     """Run the one episode with the calls of the clients; return the exit status."""
     try:
         from agents.mcp.agent import McpAgent, refusals
-        from agents.mcp.desk import CallDesk
         from agents.mcp.server import Offer, make_server
     except ImportError as error:
         raise UsageError(f"pathrig mcp needs {error.name}: pip install 'pathrig[mcp]'") from None

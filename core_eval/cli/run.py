@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from agents.baselines.floors import FLOORS
 from agents.errors import BackendError
-from agents.registry import model_options
-from configs.rigs_loader import load_rig
 from configs.suite_manifest import MeasuredSuite
 from configs.suites import HAZARDS
 from core_eval.cli import run_options as given
@@ -20,7 +17,7 @@ from core_eval.cli.live_page import LiveLines, live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished
-from core_eval.cli.task_places import EACH_WORLD, task_places
+from core_eval.cli.task_places import floors_beside, task_places
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.report.tables.agents import episodes_table
@@ -77,7 +74,7 @@ def run(
     else:
         options = parse_settings(settings or [])
         specs = with_settings(agent or [], options)
-        added = _floors(floors, specs, suite or [], rig or [])
+        added = floors_beside(floors, specs, suite or [], rig or [])
         cells, measured = _cells(task or [], suite or [], rig or [], [*specs, *added])
         config = RunConfig(
             cells=cells,
@@ -151,23 +148,6 @@ def _end(db: Path, finished: Finished, failed: Mapping[str, str], *, json: bool)
     if failed:
         raise BackendError(finished.how_failed(failed))
     return 1 if missed else 0
-
-
-def _floors(
-    asked: bool | None, agents: Sequence[str], suites: Sequence[str], rigs: Sequence[str]
-) -> tuple[str, ...]:
-    """Return the baselines that stand beside the agents of a run.
-
-    Raises:
-        UsageError: they are asked for on a rig that is no simulator.
-    """
-    if asked is False or not (asked or suites):
-        return ()
-    simulated = all(rig == EACH_WORLD or load_rig(rig).world is not None for rig in rigs)
-    if asked and not simulated:
-        raise UsageError("--floors runs on simulators only: no baseline moves a physical rig")
-    models = any(model_options(spec) is not None for spec in agents)
-    return tuple(spec for spec in FLOORS if spec not in agents) if asked or (models and simulated) else ()
 
 
 def _cells(

@@ -31,11 +31,12 @@ from core_eval.cli.references import (
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
 from core_eval.log.row_map import named
-from core_eval.report.tables.agents import episodes_table, runs_table
+from core_eval.report.tables.agents import episodes_table
 from core_eval.report.tables.episode_lines import episode_lines
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.markdown import summary_markdown
 from core_eval.report.tables.model_lines import cost_lines
+from core_eval.report.tables.runs import runs_table
 from core_eval.report.tables.scorings import latest_notes, logged, scorings_table
 from core_eval.score.aggregate import load_aggregate
 from core_eval.score.summary import episode_json, summary_json

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from agents.baselines.floors import FLOORS
 from agents.names import without_folders
+from agents.registry import model_options
 from configs.rig_config import device_of
 from configs.rigs_loader import load_rig
 from configs.suite_manifest import Manifest, MeasuredSuite
@@ -39,6 +41,23 @@ def task_places(
     for idle in [rig for rig in named if rig not in {rig for _, rig in places}]:
         print(f"pathrig: --rig {without_password(idle)}: no task is for its device", file=sys.stderr)
     return list(dict.fromkeys(places)), tuple(suite for _, suite in found)
+
+
+def floors_beside(
+    asked: bool | None, agents: Sequence[str], suites: Sequence[str], rigs: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the baselines that stand beside the agents of a run.
+
+    Raises:
+        UsageError: they are asked for on a rig that is no simulator.
+    """
+    if asked is False or not (asked or suites):
+        return ()
+    simulated = all(rig == EACH_WORLD or load_rig(rig).world is not None for rig in rigs)
+    if asked and not simulated:
+        raise UsageError("--floors runs on simulators only: no baseline moves a physical rig")
+    models = any(model_options(spec) is not None for spec in agents)
+    return tuple(spec for spec in FLOORS if spec not in agents) if asked or (models and simulated) else ()
 
 
 class _Rigs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -18,17 +18,10 @@ from core_eval.cli.output import Json, UsageError, console, print_json, warn_of_
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress
 from core_eval.report.tables.fitted_table import Hanging, Table
-from core_eval.verify.argument_ranges import check_ranges
-from core_eval.verify.evidence import check_evidence
-from core_eval.verify.goal_strength import check_goal
 from core_eval.verify.kept import kept_results, read_results
-from core_eval.verify.many import verify_all
-from core_eval.verify.other_rigs import check_other_rigs
-from core_eval.verify.search import check_complete
-from core_eval.verify.static_checks import Site, verify_static
-from core_eval.verify.task import Verification, malformed_task, verify_task
-from core_eval.verify.ways import check_ways
-from core_eval.verify.wording import check_wording, shared_paraphrases
+from core_eval.verify.many import verifier, verify_all
+from core_eval.verify.static_checks import Site
+from core_eval.verify.task import Verification, malformed_task
 
 CORES = os.cpu_count() or 1
 MOST_LINES = 3
@@ -76,17 +69,7 @@ def verify(
     site = Site() if rig is None else Site.of(rig)
     found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
-    checks = [check_evidence, check_wording, check_goal, check_complete, check_ways, check_ranges]
-    if not nominal:
-        checks.append(check_other_rigs)
-    shared = shared_paraphrases(found.tasks)
-
-    def verified(task: Task) -> Verification:
-        if static or task.device.rules is not None:
-            return verify_static(task, site, seed)
-        result = verify_task(task, seed, checks)
-        return replace(result, faults=(*result.faults, *shared.get(task.id, ())))
-
+    verified = verifier(found.tasks, seed, site, static=static, nominal=nominal)
     options = f"seed {seed} static {static} rig {rig} nominal {nominal}"
     by_id = {task.id: task for task in found.tasks}
     if resume is not None and len(by_id) < len(found.tasks):

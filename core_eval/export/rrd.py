@@ -11,7 +11,7 @@ from core_eval.export.common import missing_library
 from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.log.events import Tracked
-from core_eval.report.tables.agents import call_text
+from core_eval.report.tables.texts import call_text
 from core_eval.text.visible_text import visible
 from sims.world_shapes import pose_of
 

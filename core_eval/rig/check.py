@@ -25,7 +25,6 @@ from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES, shipped_tools
 from devices.stop_outcome import StopOutcome
 from devices.tool import Effect, Tool
-from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.messages import Estop, Ping
@@ -62,7 +61,7 @@ class _Check:
     def __init__(self, report: RigReport, session: RigSession, deadline: float) -> None:
         self._report = report
         self._session = session
-        self._client: RigClient = session.client
+        self._client = session.client
         self._deadline = deadline
         self._wanted = None if session.config.device is None else device_of(session.config)
         stated = session.device_name

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
-from agents.agent import EpisodeContext
+from agents.agent import Agent, EpisodeContext
 from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_options
 from core_eval.log import LogReader, RunLog
-from core_eval.log.events import Emit, EpisodePlanned
+from core_eval.log.events import Emit, EpisodePlanned, ignore
 from core_eval.rig.session import OpenRigs, RigSession
 from core_eval.rig.signals import StopButton, StoppedByPerson, StopSignals
 from core_eval.rig.simulator_process import RigError
@@ -17,7 +17,7 @@ from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import Episode, EpisodeFailed
 from core_eval.run.episode_start import Assignment, episode_limits
 from core_eval.run.pace import Pace
-from core_eval.run.parts import Parts, task_on_rig
+from core_eval.run.parts import Parts, load_parts, task_on_rig
 from core_eval.run.provenance import host_info, package_versions
 from core_eval.score.disturbance import MOST
 from core_eval.score.scoring import score_episode, write_score
@@ -55,6 +55,21 @@ class Run:
         self._agent: str | None = None
         self._disturbed_in_a_row = 0
         self.failed: dict[str, str] = {}
+
+    @classmethod
+    def of(
+        cls,
+        config: RunConfig,
+        log: RunLog,
+        emit: Emit = ignore,
+        agents: Mapping[str, Agent] | None = None,
+    ) -> Run:
+        """Return the run of a plan, its parts loaded, with these agents in place of those of their names.
+
+        Raises:
+            ConfigError, AgentSpecError: a part cannot be loaded.
+        """
+        return cls(config, load_parts(config, agents), log, emit)
 
     def start(self) -> int:
         """Run the whole plan and return the run's id. The log has the run from its first open rig on.

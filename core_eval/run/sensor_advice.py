@@ -16,9 +16,7 @@ from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.harm.detection.advice import Advisor
 from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, judged_events
 from devices.device_type import an
@@ -95,7 +93,7 @@ def run_mutated(ref: str, path: Path, episodes: int) -> None:
         cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=MUTATED) for task in tasks), episodes=episodes
     )
     with RunLog(path) as log:
-        Run(config, load_parts(config), log, ignore).start()
+        Run.of(config, log).start()
 
 
 def world_of_log(reader: LogReader) -> World | None:

@@ -28,7 +28,6 @@ from core_eval.harm.unanswered import resolve
 from core_eval.harm.verdict import Thresholds, detected
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation
-from core_eval.score.twin_scoring import estimates_of
 
 Event = tuple[int, str, str, float]
 """Episode, kind, entity and start of an event."""
@@ -176,6 +175,7 @@ def _kind(
     Raises:
         NoReplayError, ReplayError, ConfigError: the log does not determine it.
     """
+    config = None
     if episode.twin is None:
         world = logged_world(reader, episode)
         make = partial(make_simulator, world)
@@ -186,23 +186,24 @@ def _kind(
         )
         calls = LoggedEpisode.following(known.calls, ())
         init: Mapping[str, Any] = episode.init
-        estimates = {}
     else:
         try:
             config = TwinConfig.model_validate(episode.twin)
         except ValidationError as error:
             raise NoReplayError(f"incompatible twin configuration in the log: {error.args}") from None
         world = nominal_world(config, episode)
-        calls, init, estimates = logged_episode(reader, episode, steps), {}, dict(estimates_of(config))
+        calls, init = logged_episode(reader, episode, steps), {}
     if fitted:
         world = replace(world, state=merged_state(world, {"sensors": dict(fitted)}))
-    hidden = getattr(world.state, "hidden", None)
+    priors = None
+    if hasattr(world.state, "hidden"):
+        priors = Priors.of(world.state, {}) if config is None else Priors.of_twin(world.state, config)
     return Kind(
         partial(make_simulator, world),
         init,
         episode.world_seed,
         calls,
-        None if hidden is None else Priors.of(world.state, estimates),
+        priors,
         spreads_of(world),
     )
 

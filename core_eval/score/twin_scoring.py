@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
-from configs.worlds_loader import make_simulator, without_none
+from configs.worlds_loader import make_simulator
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.costs import with_costs
 from core_eval.harm.golden import GoldenRun
@@ -18,7 +17,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport
 from core_eval.harm.twin.logged_episode import logged_episode, nominal_world
-from core_eval.harm.twin.parameters import FittedParameter, Priors
+from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
@@ -70,26 +69,23 @@ def twin_report(
     try:
         config = TwinConfig.model_validate(episode.twin)
         world = nominal_world(config, episode)
-        priors = Priors.of(world.state, estimates_of(config))
+        priors = Priors.of_twin(world.state, config)
     except ConfigError as error:
         raise NoReplayError(f"the twin's world: {error}") from None
     except (ValidationError, KeyError) as error:
         raise NoReplayError(f"incompatible twin configuration in the log: {error.args or error}") from None
 
-    def make() -> Any:
-        return make_simulator(world)
-
     try:
-        posterior = Twin(make, priors, config.members, unknowns_of(config)).infer(
-            logged_episode(reader, episode, steps), episode.world_seed
-        )
+        posterior = Twin(
+            lambda: make_simulator(world), priors, config.members, Unknowns.of_twin(config)
+        ).infer(logged_episode(reader, episode, steps), episode.world_seed)
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     thresholds = Thresholds.of(episode.twin)
     events = with_costs(posterior.events, {rule.kind: rule for rule in world.type.harm_rules})
     likely = [thresholds.counts(event) or thresholds.foretells(event) for event in events]
     counted = [event for event, one in zip(events, likely, strict=True) if one]
-    harm = _harm_report(make, posterior, steps, automaton, golden, counted)
+    harm = _harm_report(lambda: make_simulator(world), posterior, steps, automaton, golden, counted)
     judged = iter(harm.events)
     rows = [
         next(judged) if one else thresholds.judged(event) for event, one in zip(events, likely, strict=True)
@@ -98,18 +94,6 @@ def twin_report(
     lacking = {rule.kind for rule in world.type.harm_rules if rule.lacks_input(state)}
     harm = replace(harm, not_assessed=tuple(sorted(lacking - {*config.ruled_out})))
     return TwinReport(harm, rows, posterior)
-
-
-def unknowns_of(config: TwinConfig) -> Unknowns:
-    """Return what the twin draws beside the hidden parameters."""
-    return Unknowns(
-        without_none(config.spreads), without_none(config.fault_priors), discrepancy=config.discrepancy
-    )
-
-
-def estimates_of(config: TwinConfig) -> Mapping[str, FittedParameter]:
-    """Return the calibrated parameters of the twin's configuration."""
-    return {name: FittedParameter(found.value, found.spread) for name, found in config.parameters.items()}
 
 
 def _harm_report(

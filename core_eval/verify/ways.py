@@ -13,9 +13,7 @@ from typing import Any, TypeAlias
 
 from configs.tasks_loader import Task
 from core_eval.harm.replay import until_told
-from core_eval.path import Call, Symbol, accepts
-from core_eval.path.calls import CallStatus
-from core_eval.path.patterns import Exact, Near, Range
+from core_eval.path import Call, CallStatus, Exact, Near, Range, Symbol, accepts
 from core_eval.text.streams import STREAMS, stream
 from core_eval.text.values import is_number
 from core_eval.verify.search import excused, is_accepted, written

@@ -12,6 +12,11 @@ class UnreachableError(ValueError):
     """No joint angles bring the fingertips there."""
 
 
+def array(*numbers: float) -> Array:
+    """Return the numbers as an array."""
+    return np.array(numbers)
+
+
 def wrapped(angle: float) -> float:
     """Return the same angle in (-pi, pi]."""
     turned = float(np.remainder(angle, 2 * np.pi))

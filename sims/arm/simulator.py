@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from devices.arm.arm_world import ArmWorld
 from devices.arm.gripper_tools import Gripper, Objects, OneObject, Picked, SafetyState, ThingPose
 from devices.tool import NoArguments, ToolArguments, ToolResult
@@ -17,7 +15,7 @@ from sims.arm import scene_parts
 from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
 from sims.arm.contact_monitor import ContactMonitor
-from sims.arm.geometry import Array
+from sims.arm.geometry import Array, array
 from sims.arm.handling import ArmHandling
 from sims.arm.harm_pieces import SAME_EVENT
 from sims.arm.motion import ArmMotion
@@ -286,7 +284,7 @@ class GripperArm(Simulator[W]):
 
     def goal_of(self, pose: Any) -> Array:
         """Return the numbers of a pose that has an attribute for each axis."""
-        return np.array([getattr(pose, axis) for axis in self.pose_axes])
+        return array(*(getattr(pose, axis) for axis in self.pose_axes))
 
     def do_move_to(self, arguments: ToolArguments, call: CallOptions) -> ToolResult:
         """Move in a straight line to the pose; obstacles are hit."""

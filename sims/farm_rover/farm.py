@@ -26,5 +26,8 @@ class Farm(Protocol):
     ground: Ground
     contact: ContactMonitor
 
+    def needs(self, seconds: float) -> None:
+        """Set the natural duration of the running call, s, as `sims.simulator.Simulator.needs`."""
+
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
         """Let device time pass, as `sims.time_stepping.TimeStepping.pass_time`."""

@@ -9,7 +9,6 @@ from typing import Any
 from devices.farm_rover import tools
 from devices.farm_rover.harm_rules import FARM_HARM_RULES, SOIL_FOLLOW_S
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
-from devices.farm_rover.tools import FARM_ROVER
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.tool import NoArguments, ToolResult
 from sims.coarse_sensors import CoarseSensor
@@ -17,13 +16,12 @@ from sims.farm_rover.contact_monitor import ContactMonitor
 from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
 from sims.farm_rover.fitted_sensors import farm_sensors
-from sims.farm_rover.hose import Hose
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
 from sims.farm_rover.soil_monitor import harm_to_come, note_unavoidable
 from sims.farm_rover.state import FarmState
-from sims.farm_rover.tool_execution import ToolExecution, filling
+from sims.farm_rover.tool_execution import ToolExecution
 from sims.simulator import CallOptions, Simulator
 
 BATTERY_BARS = 4
@@ -44,7 +42,7 @@ class FarmSimulator(Simulator[FarmWorld]):
 
     name = "farm_rover"
     firmware = "farm_rover_sim 1"
-    device_type = FARM_ROVER
+    device_type = tools.FARM_ROVER
     harm_rules = FARM_HARM_RULES
     interlocks = FARM_INTERLOCKS
     interventions = FARM_INTERVENTIONS
@@ -249,36 +247,25 @@ class FarmSimulator(Simulator[FarmWorld]):
     def do_refill_water_tank(self, arguments: NoArguments, call: CallOptions) -> tools.Tank:
         """Fill the water tank until its float valve closes, and reset the booked content."""
         tank = self.world.water_tank
-        self._refill(self.state.water, tank.capacity_liters, tank.refill_liters_per_s, call)
+        self.execution.refill(self.state.water, tank.capacity_liters, tank.refill_liters_per_s, call)
         self.state.booked_liters = tank.capacity_liters
         return tools.Tank(tank_liters=round(tank.capacity_liters, DECIMALS))
 
     def do_refill_pesticide(self, arguments: NoArguments, call: CallOptions) -> tools.TankReading:
         """Fill the pesticide tank until its float valve closes, and reset the booked content."""
         tank = self.world.pesticide_tank
-        self._refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
+        self.execution.refill(self.state.pesticide, tank.capacity_ml, tank.refill_ml_per_s, call)
         self.state.booked_ml = tank.capacity_ml
         return tools.TankReading(tank_ml=round(tank.capacity_ml, DECIMALS))
-
-    def _refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
-        seconds, flow = filling(capacity - hose.content, rate, call)
-        self.needs((capacity - hose.content) / rate)
-        with self.execution.running(call):
-            self.execution.run(lambda t, dt: hose.fill(flow * dt, capacity), seconds)
-        hose.fill(capacity, capacity)
 
     def do_recharge(self, arguments: NoArguments, call: CallOptions) -> tools.Battery:
         """Charge the battery fully."""
         state = self.state
-        missing, usual = max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s
-        seconds, rate = filling(missing, usual, call)
-        self.needs(missing / usual)
 
-        def charge(t: float, dt: float) -> None:
-            state.battery = min(1.0, state.battery + rate * dt)
+        def charge(share: float) -> None:
+            state.battery = min(1.0, state.battery + share)
 
-        with self.execution.running(call):
-            self.execution.run(charge, seconds)
+        self.execution.fill_up(max(0.0, 1.0 - state.battery), self.world.rover.charging_per_s, call, charge)
         state.battery = 1.0
         return tools.Battery(battery=1.0)
 

@@ -51,6 +51,20 @@ class ToolExecution:
         finally:
             self._dynamics.activity = None
 
+    def refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
+        """Fill a tank until its float valve closes."""
+        self.fill_up(capacity - hose.content, rate, call, lambda amount: hose.fill(amount, capacity))
+        hose.fill(capacity, capacity)
+
+    def fill_up(self, missing: float, rate: float, call: CallOptions, add: Callable[[float], None]) -> None:
+        """Add what is missing at this rate, or faster where a call's set time is too short."""
+        seconds = missing / rate
+        self._farm.needs(seconds)
+        if call.duration is not None and seconds > call.duration:
+            seconds, rate = call.duration, missing / call.duration if call.duration else rate
+        with self.running(call):
+            self.run(lambda t, dt: add(rate * dt), seconds)
+
     def give_water(self, name: str, liters: float, call: CallOptions) -> float:
         """Pump water onto a plant's soil for as long as the nominal flow takes; return the dose."""
         state, world = self._farm.state, self._farm.world
@@ -128,11 +142,3 @@ class ToolExecution:
 def whole_ticks(seconds: float) -> float:
     """Round a time to the clock's ticks."""
     return Clock.to_seconds(Clock.to_ticks(seconds))
-
-
-def filling(missing: float, rate: float, call: CallOptions) -> tuple[float, float]:
-    """Return the time, s, and the rate of filling up what is missing, within a call's set time."""
-    seconds = missing / rate
-    if call.duration is None or seconds <= call.duration:
-        return seconds, rate
-    return call.duration, missing / call.duration if call.duration else rate

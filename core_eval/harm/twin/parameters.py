@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from configs.twin_config import TwinConfig
 from devices.hidden import HiddenParameter, hidden_parameters
 
 NORMAL = NormalDist()
@@ -111,6 +112,12 @@ class Priors:
     def of(cls, state: Any, estimates: Mapping[str, FittedParameter]) -> Priors:
         """Return the priors of a world's state, from its part `hidden`."""
         return cls(hidden_parameters(type(state.hidden)), estimates)
+
+    @classmethod
+    def of_twin(cls, state: Any, twin: TwinConfig) -> Priors:
+        """Return the priors of a world's state with what calibration found."""
+        found = {name: FittedParameter(one.value, one.spread) for name, one in twin.parameters.items()}
+        return cls.of(state, found)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.fault_priors import FaultPrior, FaultPriors
+from configs.twin_config import TwinConfig
 from configs.variation import Variation, each_value, put
+from configs.worlds_loader import without_none
 from core_eval.harm.twin.parameters import share_of
 from devices.faults import STUCK_SENSOR
 
@@ -44,6 +46,12 @@ class Drawn:
 
 class Unknowns:
     """The unknowns of one world."""
+
+    @classmethod
+    def of_twin(cls, twin: TwinConfig) -> Unknowns:
+        """Return what a twin draws beside the hidden parameters."""
+        priors = without_none(twin.fault_priors)
+        return cls(without_none(twin.spreads), priors, discrepancy=twin.discrepancy)
 
     def __init__(
         self,

@@ -31,7 +31,6 @@ from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import EventPicture
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words
-from core_eval.report.tables.agents import call_text, expected_calls, score_cell
 from core_eval.report.tables.harm_summary import (
     EpisodeHarm,
     charge_text,
@@ -39,6 +38,7 @@ from core_eval.report.tables.harm_summary import (
     evidence_text,
     exposure,
 )
+from core_eval.report.tables.texts import call_text, expected_calls, score_cell
 from core_eval.score.episodes import by_twin
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed

@@ -15,8 +15,9 @@ from core_eval.report.pictures.call_strip import call_strip
 from core_eval.report.pictures.driven_way import driven_way
 from core_eval.report.pictures.field_shapes import field_of
 from core_eval.report.pictures.field_view import field_view
-from core_eval.report.tables.agents import Group, agent_groups, aside_cell, expected_calls, mean_cell
+from core_eval.report.tables.agents import Group, agent_groups, aside_cell
 from core_eval.report.tables.harm_summary import EpisodeHarm
+from core_eval.report.tables.texts import expected_calls, mean_cell
 from core_eval.score.episodes import counted
 from core_eval.score.repeated import passed, passes
 

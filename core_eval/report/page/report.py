@@ -31,7 +31,6 @@ from core_eval.report.tables.agents import (
     differences,
     episode_columns,
     front_headings,
-    plan_text,
     task_columns,
     task_groups,
 )
@@ -39,6 +38,7 @@ from core_eval.report.tables.columns import Column, page_table
 from core_eval.report.tables.harm import group_columns, harm_lines, kind_columns
 from core_eval.report.tables.harm_summary import EpisodeHarm, by_kind, by_world_and_agent, read_harm
 from core_eval.report.tables.model_lines import options_lines
+from core_eval.report.tables.runs import plan_text
 from core_eval.report.tables.worlds import worlds
 from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate

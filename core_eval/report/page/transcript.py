@@ -10,7 +10,7 @@ from typing import Any
 
 from core_eval.log import EpisodeRow, LogReader, MachineCost, RunRow
 from core_eval.log.rows import PromptRow, Turn
-from core_eval.report.tables.agents import cell
+from core_eval.report.tables.texts import cell
 from core_eval.text.foreign_json import parse_json
 from core_eval.text.json_text import json_text
 

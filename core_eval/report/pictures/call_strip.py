@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core_eval.log import StepRow
 from core_eval.path.calls import StepKind
 from core_eval.report.pictures.plot import LETTER, Plot, Scale
-from core_eval.report.tables.agents import call_text
+from core_eval.report.tables.texts import call_text
 
 WIDTH, HIGH, WIDEST, LINE = 330.0, 22.0, 22.0, 15.0
 MOST = 60

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 
 from core_eval.report.pictures.plot import Scale, text
-from core_eval.report.tables.agents import difference_text
+from core_eval.report.tables.texts import difference_text
 from core_eval.score.contrast import Contrast, Verdict
 from core_eval.score.metrics import BY_NAME
 from core_eval.statistics.estimates import Estimate

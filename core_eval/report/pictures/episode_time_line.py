@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 from core_eval.log import EpisodeRow, HarmRow, StepRow
 from core_eval.log.rows import SampleRow, TruthRow
 from core_eval.report.pictures.plot import Scale, path, short_number, spread_over, text, ticks
-from core_eval.report.tables.agents import call_text
+from core_eval.report.tables.texts import call_text
 from core_eval.text.visible_text import seconds_text, visible
 from devices.harm_signals import limit_of, signal_of
 from sims.world_type import rule_of, unit_of

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.text import Text
 
-from core_eval.log import EpisodeRow, RunRow
+from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
-from core_eval.path import TaskAutomaton
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
+from core_eval.report.tables.texts import difference_text, mean_cell, p_text, score_cell, status_text
 from core_eval.score.agent_names import legend, short_names
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.comparison import Comparison, comparisons, corrected
@@ -25,13 +24,11 @@ from core_eval.score.episodes import (
     distinct_episodes,
     disturbed,
     is_inexact,
-    marked,
-    no_call,
     without_call,
 )
 from core_eval.score.headline import ASIDE, aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import BY_NAME, RANKING, TABLE
-from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passes, spread, worst_case
+from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passes, worst_case
 from core_eval.score.summary import front, gated_value, means
 from core_eval.statistics.estimates import Estimate
 from core_eval.text.visible_text import visible
@@ -42,8 +39,6 @@ SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = RANKING
 MOST_PAIRS = 6
 """Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
-MOST_NAMED = 6
-"""Tasks, rigs or agents of a run's plan that are named; of more there is the number."""
 LEAVING = (
     "harm rate",
     "efficiency",
@@ -57,7 +52,6 @@ LEAVING = (
     "invalid",
 )
 """Metrics that a narrow table omits, in this order."""
-KIND_STYLES = {"progress": "green", "loop": "cyan", "harmful": "bold red", "fault": "yellow"}
 
 
 class Group(NamedTuple):
@@ -226,33 +220,6 @@ def difference_cell(difference: Estimate, name: str) -> str:
     return text if difference.p is None else f"{text}\np {p_text(difference.p)}"
 
 
-def difference_text(difference: Estimate, name: str, between: str = " ") -> str:
-    """Return a difference with its interval."""
-    if difference.mean is None:
-        return "-"
-    return f"{difference.mean:+{_form(name)}}{between}{interval_text(difference, '+' + _form(name))}"
-
-
-def interval_text(one: Estimate, form: str) -> str:
-    """Return an interval, or why there is none."""
-    if one.low is None or one.high is None:
-        return one.why_none
-    return f"[{one.low:{form}}, {one.high:{form}}]"
-
-
-def detectable_text(name: str, value: float | None) -> str:
-    """Return a difference that would be told; `none` where it is beyond the possible, a dash if not known."""
-    if value is None:
-        return "-"
-    most = BY_NAME[name].difference_limits[1]
-    return f"{value:{_form(name)}}" if most is None or value <= most else "none"
-
-
-def p_text(p: float | None) -> str:
-    """Return a p-value; a dash where nothing was tested."""
-    return "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
 TaskGroup = tuple[str, str, Sequence[EpisodeRow]]
 """A task, an agent's name in tables, and the episodes of both."""
 
@@ -388,107 +355,3 @@ def episodes_table(episodes: Iterable[EpisodeRow]) -> Table:
     table = terminal_table(episode_columns(rows), rows)
     next(one for one in table.columns if one.heading == "status").least = STATUS_WIDTH
     return table
-
-
-def runs_table(runs: Iterable[RunRow]) -> Table:
-    """Return one row a run."""
-    table = Table("run", "created (UTC)", "ended", "plan", numbers=("run", "created (UTC)"))
-    for run in runs:
-        created = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.created))
-        table.add_row(str(run.id), created, "no" if run.ended is None else "yes", visible(plan_text(run)))
-    return table
-
-
-def plan_text(run: RunRow) -> str:
-    """Return a run's plan: its tasks, rigs and agents by name, or their number where they are many."""
-    cells: Sequence[Mapping[str, Any]] = run.shown_config.get("cells", [])
-    parts = []
-    for key in ("task", "rig", "agent"):
-        names = list(dict.fromkeys(str(one[key]) for one in cells))
-        parts.append(f"{len(names)} {key}s" if len(names) > MOST_NAMED else ", ".join(names))
-    episodes = run.config.get("episodes", "?")
-    plan = " x ".join([*parts, *([] if episodes == 1 else [f"{episodes} episodes"])])
-    return f"suite {', '.join(run.suites)}: {plan}" if run.suites else plan
-
-
-def step_line(
-    k: int, tool: str | None, arguments: Mapping[str, Any], status: str, kind: str, note: str
-) -> Text:
-    """Return one step as one line: number, call, status and kind, and what a refusal said."""
-    line = Text(f"{k:3}  ")
-    line.append(call_text(tool, arguments), style=None if kind != "harmful" else "bold")
-    line.append(f"  {status}" if status != "ok" else "  ok", style="dim" if status == "ok" else "yellow")
-    line.append(f"  {kind}", style=KIND_STYLES.get(kind, ""))
-    if note:
-        line.append(f"  {note}", style="dim")
-    return line
-
-
-def call_text(tool: str | None, arguments: Mapping[str, Any]) -> str:
-    """Return a call as Python would write it, in one line."""
-    if tool is None:
-        return "(no call)"
-    inside = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
-    return visible(" ".join(f"{tool}({inside})".split()))
-
-
-def status_text(episode: EpisodeRow) -> Text:
-    """Return an episode's status and why it ended."""
-    reason = episode.stop_reason
-    shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
-    style = "" if episode.status == "completed" else "yellow"
-    return Text(f"{shown}, {NO_CALL}", style="yellow") if no_call(episode) else Text(shown, style=style)
-
-
-def cell(name: str, value: float | None, count: int = 0) -> str:
-    """Return a value or a mean as a table shows it; a dash where it is undefined."""
-    if value is None:
-        return "-"
-    kind = BY_NAME[name].kind
-    if kind == "flag":
-        return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
-    if kind == "count":
-        return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-    if kind == "bytes":
-        return f"{value / 2**20:.0f} MiB"
-    return f"{value:.3f}"
-
-
-def score_cell(scores: Mapping[str, float | None], name: str) -> str:
-    """Return an episode's score, marked where it is only a bound."""
-    return f"{MARK * is_inexact(scores, name)}{cell(name, scores.get(name), 1)}"
-
-
-def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
-    """Return a mean, below it its interval, or why there is none; and over how many episodes it is, if
-    fewer than its neighbours.
-    """
-    summary = spread(episodes, name)
-    if summary.mean is None:
-        return "-"
-    if summary.episodes == 1:
-        return marked(cell(name, summary.mean, 1), summary)
-    text = f"{summary.mean:{_form(name)}}\n{interval_text(summary, _form(name))}"
-    return marked(f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text, summary)
-
-
-def _form(name: str) -> str:
-    kind = BY_NAME[name].kind
-    return "z.0%" if kind == "flag" else "z.1f" if kind == "count" else "z.2f"
-
-
-def _short(value: Any) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-MOST_EXPECTED = 4
-
-
-def expected_calls(automaton: TaskAutomaton, state: str | None) -> str:
-    """Return which calls lead on from a state, or end there; empty where none does."""
-    symbols = [symbol for symbol, _ in automaton.progress.get(state or "", ())]
-    if len(symbols) > MOST_EXPECTED:
-        symbols = [*symbols[:MOST_EXPECTED], f"{len(symbols) - MOST_EXPECTED} others"]
-    end = ["no further call"] if state in automaton.accepting else []
-    return ", or ".join([*end, *([" or ".join(symbols)] if symbols else [])])

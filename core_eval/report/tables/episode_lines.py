@@ -11,11 +11,11 @@ from core_eval.harm.verdict import Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow, Turn
 from core_eval.log.reader import findings
 from core_eval.log.rows import Observation
-from core_eval.report.tables.agents import score_cell, status_text, step_line
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.harm import harm_lines
 from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
+from core_eval.report.tables.texts import score_cell, status_text, step_line
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
 from core_eval.score.scoring import judged_cautions

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import EpisodeRow, HarmRow, StepRow
-from core_eval.report.tables.agents import call_text, interval_text
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.harm_summary import (
@@ -25,6 +24,7 @@ from core_eval.report.tables.harm_summary import (
     exposure,
 )
 from core_eval.report.tables.scorings import latest_notes
+from core_eval.report.tables.texts import call_text, interval_text
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import NO_CALL, no_call
 from core_eval.score.twin_fit import bad_fits_text, fit_cell

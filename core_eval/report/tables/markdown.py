@@ -7,14 +7,9 @@ from functools import partial
 
 from core_eval.log import EpisodeRow
 from core_eval.log.episode_filter import worst_first
-from core_eval.report.tables.agents import (
-    agent_columns,
-    agent_groups,
-    episode_columns,
-    p_text,
-    passed_cell,
-)
+from core_eval.report.tables.agents import agent_columns, agent_groups, episode_columns, passed_cell
 from core_eval.report.tables.columns import Column, markdown_table, markdown_text
+from core_eval.report.tables.texts import p_text
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import left_record_line
 from core_eval.score.gate import ALL_TASKS, GateChange

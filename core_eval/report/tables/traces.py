@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.text import Text
 
-from core_eval.report.tables.agents import LEAVING, cell
+from core_eval.report.tables.agents import LEAVING
 from core_eval.report.tables.fitted_table import Table
+from core_eval.report.tables.texts import cell
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.episodes import marked
 from core_eval.score.metrics import BY_NAME

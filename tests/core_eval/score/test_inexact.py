@@ -9,7 +9,7 @@ from episode_rows import CLEAN, ROW
 
 from core_eval.cli.main import main
 from core_eval.path import order, refinement
-from core_eval.report.tables.agents import mean_cell, score_cell
+from core_eval.report.tables.texts import mean_cell, score_cell
 from core_eval.score.episodes import INEXACT_NOTE
 from core_eval.score.summary import run_json
 
