@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from configs.worlds_loader import World
 from core_eval.path import Call
 from core_eval.verify.task import example_calls

@@ -27,7 +27,8 @@ from core_eval.path.calls import CallStatus
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
-from configs.tasks_loader import Task, list_tasks
+from configs.task import Task
+from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harm.assessment import Judge
 from core_eval.harm.counterfactual import Change, outcome_difference, play_changed, state_matches

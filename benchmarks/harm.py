@@ -23,7 +23,8 @@ from core_eval.path.calls import CallStatus, StepKind
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from configs.tasks_loader import Task, list_tasks
+from configs.task import Task
+from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.assessment import assess
 from core_eval.harm.report import ExecutedCall, HarmReport

@@ -21,7 +21,8 @@ from agents.baselines.fixed_actions import FixedActions
 from agents.registry import make_agent
 from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
 from benchmarks.reliability import Record
-from configs.tasks_loader import Task, list_tasks
+from configs.task import Task
+from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm.assessment import assess
 from core_eval.harm.replay import Player

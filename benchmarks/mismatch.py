@@ -34,7 +34,8 @@ from benchmarks.mismatch_farm import FARM
 from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, told_choices
 from benchmarks.mismatch_rows import Benchmark
 from benchmarks.reliability_diagram import reliability_svg
-from configs.tasks_loader import Task, list_tasks
+from configs.task import Task
+from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import FittedParameter, Priors

@@ -20,7 +20,7 @@ from benchmarks.contacts import time_step
 from benchmarks.mismatch_rows import Benchmark, Episode, Start, task_episode, with_fault
 from benchmarks.near_misses import near_miss
 from configs.errors import ConfigError
-from configs.tasks_loader import Task
+from configs.task import Task
 from configs.worlds_loader import World, merged_state
 from devices.robotic_arm.world import BenchWorld
 from sims.overrides import deep_merge

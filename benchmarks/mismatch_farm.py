@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.field_soil import SoilLaw, soil_law
 from benchmarks.hidden_rigs import AGENTS
 from benchmarks.mismatch_rows import Benchmark, Episode, Start, task_episode, with_fault
-from configs.tasks_loader import Task
+from configs.task import Task
 from configs.worlds_loader import World, merged_state
 from devices.farm_rover.world import FarmWorld
 from sims.overrides import deep_merge

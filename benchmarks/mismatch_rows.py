@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from agents.agent import Agent
 from benchmarks.hidden_rigs import agent_of, begun_among
 from configs.fault_priors import FaultPriors
-from configs.tasks_loader import Task
+from configs.task import Task
 from configs.worlds_loader import World, make_simulator
 from devices.faults import STUCK_SENSOR
 from sims.overrides import deep_merge

@@ -34,7 +34,7 @@ from agents.baselines.mutated import KINDS, mutate
 from agents.baselines.oracle import GoldenAction, OracleAgent
 from benchmarks.validity_figures import LAMBDAS, METRICS, RATES, Measured, curves, markdown, picture
 from configs.suites import read_suite, task_ref
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.log import LogReader, RunLog
 from core_eval.log.rows import logged_calls
 from core_eval.path.automaton import TaskAutomaton

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from configs.suite_manifest import MeasuredSuite, task_digest
-from configs.tasks_loader import Task
+from configs.task import Task
 
 SHIPPED = Path(__file__).parent / "difficulty.json"
 

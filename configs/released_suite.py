@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from configs.suite_manifest import CANARY, task_digest
 from configs.suites import SUITES_FOLDER
-from configs.tasks_loader import Task, list_tasks, load_task
+from configs.task import Task
+from configs.tasks_loader import list_tasks, load_task
 from core_eval.text.streams import STREAMS, stream
 
 LONG = 8

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from configs.errors import ConfigError
-from configs.tasks_loader import Task, template_keys
+from configs.task import Task
+from configs.tasks_loader import template_keys
 from core_eval.text.streams import STREAMS, stream
 
 LICENCE = "Apache-2.0"

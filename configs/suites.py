@@ -7,15 +7,8 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from configs.errors import ConfigError
-from configs.tasks_loader import (
-    TASKS_FOLDER,
-    Task,
-    TaskFile,
-    merged_files,
-    read_tasks,
-    task_builder,
-    task_files,
-)
+from configs.task import Task
+from configs.tasks_loader import TASKS_FOLDER, TaskFile, merged_files, read_tasks, task_builder, task_files
 from configs.worlds_loader import World, known_world
 from configs.yaml_file import nearest
 from core_eval.text.foreign_text import STDIN

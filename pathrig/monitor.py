@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from configs.tasks_loader import Task, load_task
+from configs.task import Task
+from configs.tasks_loader import load_task
 from core_eval.path import OnlineScorer, Scores, StepVerdict, TaskAutomaton
 from core_eval.traces.messages import read_calls
 

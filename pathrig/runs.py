@@ -9,7 +9,8 @@ from typing import Any, Literal
 from agents.agent import Agent
 from configs.errors import ConfigError
 from configs.suites import task_ref
-from configs.tasks_loader import Task, load_task
+from configs.task import Task
+from configs.tasks_loader import load_task
 from core_eval.log import RunLog
 from core_eval.rig.final_stops import final_stops
 from core_eval.run.config import Cell, RunConfig

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from configs.core_tasks import MalformedTaskError
 from configs.suites import read_suite
-from configs.tasks_loader import MalformedTaskError, Task, load_automata, load_task, read_tasks
+from configs.task import Task
+from configs.tasks_loader import load_automata, load_task, read_tasks
 from core_eval.path import Call, Scores, TaskAutomaton, score_path
 from core_eval.traces.messages import read_calls
 from core_eval.traces.trace_file import ended_as_asked, read_traces, score_traces

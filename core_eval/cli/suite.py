@@ -20,7 +20,7 @@ from configs.difficulty import Measured, MeasuredTask
 from configs.errors import ConfigError
 from configs.suite_manifest import CANARY, HeldOut, Manifest, MeasuredSuite
 from configs.suites import read_suite
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress, tracked
 from core_eval.cli.task_places import task_places

@@ -12,7 +12,8 @@ from configs.rig_config import device_of
 from configs.rigs_loader import load_rig
 from configs.suite_manifest import Manifest, MeasuredSuite
 from configs.suites import read_suite, task_ref
-from configs.tasks_loader import Task, load_task
+from configs.task import Task
+from configs.tasks_loader import load_task
 from core_eval.cli.output import UsageError, print_faults
 from devices.device_type import DeviceType, an
 from firmware_bridge.mqtt.address import without_password

@@ -13,7 +13,8 @@ import typer
 from rich.text import Text
 
 from configs.suites import read_suite
-from configs.tasks_loader import Task, merged_files, read_tasks
+from configs.task import Task
+from configs.tasks_loader import merged_files, read_tasks
 from core_eval.cli.output import Json, UsageError, console, print_json, warn_of_cycles
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.progress import progress

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from configs.suite_manifest import Manifest
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.score.release import Bound
 
 

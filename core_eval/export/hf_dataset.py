@@ -9,7 +9,7 @@ from typing import Any
 
 from configs.difficulty import solved_share
 from configs.suite_manifest import Manifest
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.export import parquet
 from core_eval.export.common import missing_library
 from core_eval.export.dataset_card import dataset_card, shortest_path

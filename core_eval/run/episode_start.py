@@ -10,8 +10,8 @@ from agents.agent import Agent, Limits
 from agents.names import agent_name, without_folders
 from agents.registry import model_options
 from configs.rig_config import RigConfig
+from configs.task import Task
 from configs.task_entry import TaskLimits
-from configs.tasks_loader import Task
 from configs.twin_config import TwinConfig, default_twin, resolved
 from configs.worlds_loader import World, load_world, merged_state
 from core_eval.log import Definition, EpisodeStart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from configs.suites import task_ref
-from configs.tasks_loader import Task
+from configs.task import Task
 from configs.worlds_loader import known_world, load_world, make_simulator
 from core_eval.run.config import RunConfig
 from core_eval.run.parts import Parts

@@ -24,8 +24,8 @@ from agents.backends.backend import FirstAnswer
 from agents.errors import AgentSpecError
 from agents.formats.calls import to_json
 from agents.registry import make_agent, parse_spec
+from configs.task import Task
 from configs.task_entry import TaskLimits
-from configs.tasks_loader import Task
 from core_eval.run.episode_start import episode_limits
 from core_eval.run.resource_usage import peak_memory
 

@@ -12,7 +12,8 @@ from agents.registry import agent_maker
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig, check_device, device_of, fitted_tools
 from configs.rigs_loader import load_rig
-from configs.tasks_loader import Task, task_builder
+from configs.task import Task
+from configs.tasks_loader import task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.log import LogReader, StepRow
 from core_eval.run.config import RunConfig

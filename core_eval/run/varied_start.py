@@ -16,7 +16,7 @@ from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.hazards import Hazards, draw_hazards, drawn_start
 from configs.rig_config import RigConfig
-from configs.tasks_loader import Build, Task
+from configs.task import Build, Task
 from configs.variation import draw_state
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.path import Call

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.path import Call, accepts
 from core_eval.verify.task import example_calls, try_calls
 from sims.simulator import Simulator

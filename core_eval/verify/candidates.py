@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, Literal, get_args, get_origin
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.path import Call
 from core_eval.text.values import is_number
 from devices.tool import Effect, Tool

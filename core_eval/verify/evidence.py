@@ -7,7 +7,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.path import Call, Symbol
 from core_eval.path.calls import CallStatus
 from sims.simulator import Simulator

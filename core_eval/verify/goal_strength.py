@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.path import Call, accepts
 from core_eval.text.values import alike, is_number
 from core_eval.verify.candidates import leaves

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.path import Call
 from core_eval.verify.task import example_calls, try_calls
 from devices.waiting import WAIT

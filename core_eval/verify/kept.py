@@ -11,7 +11,7 @@ from pathlib import Path
 
 from configs.errors import ConfigError
 from configs.suite_manifest import Manifest
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.verify.task import Verification
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.verify.argument_ranges import check_ranges
 from core_eval.verify.evidence import check_evidence
 from core_eval.verify.goal_strength import check_goal

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.verify.task import example_calls, try_calls
 from devices.hidden import HiddenParameter, hidden_parameters
 from sims.overrides import stack_overrides

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any
 
 from configs.idle_writes import IdleWrites
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.harm.harmful_events import harm_events
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus

@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.baselines.example_arguments import example_call
 from configs.cautions import judge
-from configs.tasks_loader import Task
+from configs.task import Task
 from configs.worlds_loader import make_simulator
 from core_eval.harm.golden import failed_call
 from core_eval.harm.harmful_events import harm_events

@@ -11,7 +11,7 @@ from itertools import groupby, islice, product
 from threading import Event
 from typing import Any, TypeAlias
 
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.harm.replay import until_told
 from core_eval.path import Call, CallStatus, Exact, Near, Range, Symbol, accepts
 from core_eval.text.streams import STREAMS, stream

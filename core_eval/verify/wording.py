@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from configs.operator import ASK
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.path.patterns import Range
 from core_eval.verify.candidates import leaves
 from sims.simulator import Simulator

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from configs.tasks_loader import Task, load_task
+from configs.task import Task
+from configs.tasks_loader import load_task
 from core_eval.path import Call, score_path
 from core_eval.path.automaton import TaskAutomaton
 

@@ -5,8 +5,9 @@ import pytest
 
 from configs.errors import ConfigError
 from configs.suite_manifest import task_digest
+from configs.task import Task
 from configs.task_template import Parameter, filled
-from configs.tasks_loader import Task, list_tasks, load_task
+from configs.tasks_loader import list_tasks, load_task
 from core_eval.path.patterns import Exact
 
 TOP_UP = """

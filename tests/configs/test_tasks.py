@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from configs.errors import ConfigError
-from configs.tasks_loader import Task, list_tasks, load_task
+from configs.task import Task
+from configs.tasks_loader import list_tasks, load_task
 from configs.worlds_loader import merged_state
 from core_eval.path import Call
 from devices.tool import Effect

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from configs.tasks_loader import TASKS_FOLDER, Task, list_tasks
+from configs.task import Task
+from configs.tasks_loader import TASKS_FOLDER, list_tasks
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
 from core_eval.harm.assessment import assess

@@ -15,7 +15,8 @@ from tapped_rig import FieldRover, tapped, tools_on
 
 from agents.agent import ToolCallAction
 from configs.rig_config import RigConfig
-from configs.tasks_loader import TASKS_FOLDER, Task, list_tasks, load_task
+from configs.task import Task
+from configs.tasks_loader import TASKS_FOLDER, list_tasks, load_task
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from configs.suites import read_suite
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.verify.many import verify_all
 from core_eval.verify.other_rigs import check_other_rigs
 from core_eval.verify.task import Verification, verify_task

@@ -16,7 +16,7 @@ import pytest
 from software_rig import CORE_WORLDS, WORLDS, judged, run_tasks, simulator, tasks_of
 
 from agents.baselines.example_arguments import fitting_value
-from configs.tasks_loader import Task
+from configs.task import Task
 from core_eval.verify.task import example_calls, verify_task
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect
