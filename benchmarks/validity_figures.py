@@ -346,6 +346,13 @@ def markdown(measured: Measured) -> str:
         f"{len(measured.tasks)} tasks of {len(set(measured.worlds))} worlds, {measured.paths.size} episodes, "
         f"{sum(int(own.max()) + 1 for own in measured.paths)} distinct paths.",
         "",
+        "Change from rate 0 to rate 1.",
+        "",
+        *table(
+            ["metric", *KINDS],
+            ([name, *(_change(drawn[name][kind]) for kind in KINDS)] for name in METRICS),
+        ),
+        "",
         f"Smallest difference of mistake rates from {FROM:g}. Same rates told apart: {min(false):.1%} to "
         f"{max(false):.1%}.",
         "",
@@ -405,6 +412,11 @@ def markdown(measured: Measured) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table in Markdown."""
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def _change(own: Sequence[Estimate]) -> str:
+    first, last = own[0].mean, own[-1].mean
+    return "-" if first is None or last is None else f"{last - first:+.2f}"
 
 
 def _told(one: Told) -> str:
