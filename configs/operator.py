@@ -175,12 +175,10 @@ class Conversation:
 
     def __init__(self, operator: Operator | None) -> None:
         self._operator = operator
+        self.taken = frozenset() if operator is None else frozenset({ASK})
+        """The tools whose calls are the operator's to answer, and never reach the rig."""
         self._done: list[Call] = []
         self._given: list[tuple[str, int]] = []
-
-    def takes(self, tool: str) -> bool:
-        """Return whether a call of this tool is the operator's to answer, and never reaches the rig."""
-        return self._operator is not None and tool == ASK
 
     def outcome(self, tool: str, arguments: Mapping[str, Any], execute: Callable[[], Outcome]) -> Outcome:
         """Return the outcome of a call: the operator's answer, or what executing it on the rig gives."""

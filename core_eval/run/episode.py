@@ -95,6 +95,7 @@ class Episode:
     ) -> None:
         self._what = assignment
         self._task = assignment.task
+        self._offered = assignment.task.offered
         self._session = session
         self._agent = agent
         self._signals = signals
@@ -200,7 +201,7 @@ class Episode:
         self._emit(episode.row)
         context = EpisodeContext(
             prompt=self._task.prompt,
-            tools=self._task.offered.tools,
+            tools=self._offered.tools,
             seed=self._what.agent_seed,
             run_seed=self._what.seed,
             automaton=self._task.automaton,
@@ -261,14 +262,14 @@ class Episode:
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
         try:
-            typed = self._task.offered.validate(call.name, call.arguments)
+            typed = self._offered.validate(call.name, call.arguments)
         except ArgumentsError as error:
-            code = "bad_arguments" if call.name in self._task.offered.by_name else "unknown_tool"
+            code = "bad_arguments" if call.name in self._offered.by_name else "unknown_tool"
             return self._record(
                 episode, intent, call, Outcome(CallStatus.INVALID, code=code, message=str(error))
             )
         verdict = self._scorer.peek(Call(call.name, call.arguments))
-        if self._conversation.takes(call.name):
+        if call.name in self._conversation.taken:
             # Neither the guard nor the rig has a part in it.
             return self._record(episode, intent, call, None)
         with self._signals.interruptible():

@@ -99,7 +99,7 @@ def test_an_answer_depends_on_what_was_told_before() -> None:
 def test_without_an_operator_each_call_is_the_rigs() -> None:
     conversation = Conversation(None)
     outcome = Outcome(CallStatus.INVALID)
-    assert not conversation.takes("ask")
+    assert "ask" not in conversation.taken
     assert conversation.outcome("ask", {"question": "how much?"}, lambda: outcome) is outcome
 
 
