@@ -142,7 +142,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
             # What `infer` tells, without the verdicts on "observed", which take longer than all the rest.
             ensemble = twin.condition(episode.log, seed)
             bad[name] += twin.fit(episode.log, ensemble, seed).bad
-            told = {key: probability_of(ensemble, having) for key, having in clusters(ensemble).items()}
+            told = {key: probability_of(ensemble, having)[0] for key, having in clusters(ensemble).items()}
             records += [
                 Told(name, number, *key, happened=key in truth, probability=told.get(key, 0.0))
                 for key in sorted(told.keys() | truth)

@@ -14,6 +14,10 @@ from configs.worlds_loader import World, load_world, without_none
 from devices.hidden import hidden_parameters
 from devices.models import FrozenModel
 
+UNKNOWN_BETWEEN = (0.2, 0.8)
+"""The default of `unknown_between` on a physical rig: where no truth is, a verdict that may well be wrong is
+none (of those outside, 1 to 6 % were wrong in the study of mismatches, but under another soil law 20 %)."""
+
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -55,7 +59,8 @@ class TwinConfig(FrozenModel):
     )
     unknown_between: tuple[Share, Share] | None = Field(
         default=None,
-        description="events with a probability between these are `unknown`, and do not count; left out: none",
+        description="events with a probability between these are `unknown`, and do not count; null: none; "
+        "left out: 0.2 and 0.8 on a physical rig, none on one that the kit simulates",
     )
 
     ruled_out: tuple[str, ...] = Field(
@@ -94,15 +99,21 @@ def check_twin(twin: TwinConfig) -> None:
     check_priors(without_none({**world.fault_priors, **twin.fault_priors}), world.type.faults)
 
 
-def resolved(twin: TwinConfig) -> TwinConfig:
-    """Return the twin with the world's spreads and fault priors, so that its log holds all that it assumes.
+def resolved(twin: TwinConfig, *, physical: bool) -> TwinConfig:
+    """Return the twin with all that was left out, so that its log holds all that it assumes.
+
+    Args:
+        twin: as the rig's file has it.
+        physical: the kit does not simulate its rig.
 
     Raises:
         ConfigError: its world cannot be loaded.
     """
     world = load_world(twin.world)
+    doubtful = physical and "unknown_between" not in twin.model_fields_set
     return twin.model_copy(
         update={
+            "unknown_between": UNKNOWN_BETWEEN if doubtful else twin.unknown_between,
             "spreads": without_none({**world.spreads, **twin.spreads}),
             "fault_priors": without_none({**world.fault_priors, **twin.fault_priors}),
         }

@@ -153,6 +153,7 @@ class HarmRow:
         source: the simulator's own `truth`, or the `twin` of a rig that has none.
         probability: that it happened, by the twin or if it depends on an unanswered call; None
             where it is certain.
+        probability_error: its standard error by the finite ensemble of the twin; None where nothing is drawn.
         observed_probability: that the telemetry shows it, given that it happened, by the twin.
         remedy: what the counterfactual changed: an intervention of the world, or `leave_out`; None where
             none prevents the event.
@@ -199,6 +200,7 @@ class HarmRow:
     excess_cost: float | None = None
     forecast: bool | None = None
     unavoidable: bool | None = None
+    probability_error: float | None = None
     blame: Mapping[int, float] = field(default_factory=dict, metadata=NO_COLUMN)
     detection: float | None = None
     roc: Mapping[str, Sequence[Sequence[float]]] | None = None

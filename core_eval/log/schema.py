@@ -578,6 +578,8 @@ ALTER TABLE harm ADD COLUMN cost REAL;                       -- severity or expo
 ALTER TABLE harm ADD COLUMN excess_cost REAL;                -- what of it is charged to the agent
 ALTER TABLE harm ADD COLUMN forecast INTEGER CHECK (forecast IN (0, 1));  -- begins after the record's end
 ALTER TABLE harm ADD COLUMN unavoidable INTEGER CHECK (unavoidable IN (0, 1));
+ALTER TABLE harm ADD COLUMN probability_error REAL           -- standard error, as the ensemble is finite
+    CHECK (probability_error BETWEEN 0 AND 1);
 ALTER TABLE deviation ADD COLUMN hidden_at_end INTEGER CHECK (hidden_at_end IN (0, 1));
 ALTER TABLE episode ADD COLUMN template TEXT;                -- of its task; null: of a version before
 ALTER TABLE episode ADD COLUMN hazards TEXT                 -- drawn ones, with the calls of a harmless run

@@ -126,7 +126,7 @@ def twin_of(rig: RigConfig, task: Task) -> dict[str, Any] | None:
         twin = default_twin(task.world)
     else:
         return None
-    return resolved(twin).model_dump(mode="json")
+    return resolved(twin, physical=rig.world is None).model_dump(mode="json")
 
 
 def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:

@@ -5,11 +5,13 @@ import yaml
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
+from configs.tasks_loader import load_task
 from configs.twin_config import TwinParameter
 from configs.twin_writer import rig_file, rounded, with_parameters, write_parameters
 from configs.yaml_file import load_yaml
 from configs.yaml_text import parse_yaml
 from core_eval.run.config import Cell, RunConfig
+from core_eval.run.episode_start import twin_of
 from core_eval.run.parts import load_parts
 
 pytestmark = pytest.mark.broker
@@ -78,6 +80,22 @@ def test_a_wrong_twin_is_reported_with_its_line(tmp_path, old, new, said):
 def test_a_url_may_say_that_no_truth_is_taken(url, kept, truth):
     rig = load_rig(url)
     assert (rig.url, rig.truth) == (kept, truth)
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "band"),
+    [
+        ("mqtt://barn.local/rover", "", [0.2, 0.8]),
+        ("mqtt://barn.local/rover", ", unknown_between: [0.4, 0.6]", [0.4, 0.6]),
+        ("mqtt://barn.local/rover", ", unknown_between: null", None),
+        ("sim:farm_rover?truth=false", "", None),
+    ],
+)
+def test_a_physical_rig_has_no_verdict_where_its_twin_is_in_doubt(tmp_path, url, said, band):
+    path = tmp_path / "barn.yaml"
+    path.write_text(f"name: barn\nurl: {url}\ndevice: farm_rover\ntwin: {{world: farm_rover{said}}}\n")
+    twin = twin_of(load_rig(str(path)), load_task("water_one_plant"))
+    assert twin is not None and twin["unknown_between"] == band
 
 
 def test_a_url_says_truth_by_one_of_two_words():

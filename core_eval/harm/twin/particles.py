@@ -11,6 +11,7 @@ tell as the prior has it, and copies of a few members do not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -66,6 +67,18 @@ class Ensemble(Generic[Member]):
     def effective(self) -> float:
         """The effective sample size."""
         return _effective(self.weights)
+
+    def probability(self, shares: NDArray[np.float64]) -> tuple[float, float]:
+        """Return a probability and its Monte Carlo standard error, given that of each member.
+
+        The members' spread about the mean over their effective number, with a member more of probability 0
+        and one of probability 1: where each is certain, the standard deviation of the beta posterior, so that
+        few members that agree are no certainty.
+        """
+        mean, count = float(np.clip(self.weights @ shares, 0.0, 1.0)), self.effective
+        middle = (count * mean + 1.0) / (count + 2.0)
+        squares = count * float(self.weights @ (shares - middle) ** 2) + middle**2 + (1.0 - middle) ** 2
+        return mean, math.sqrt(squares / (count + 2.0) / (count + 3.0))
 
 
 def assimilate(

@@ -231,7 +231,7 @@ class Twin:
         total = sum(weight for weight, _ in results)
         seen = sum(weight for weight, found in results if found.evidence is not None)
         hidden = sum(weight for weight, found in results if found.hidden_at_end)
-        probability = probability_of(ensemble, indices)
+        probability, error = probability_of(ensemble, indices)
         # It may depend on an unanswered call that remains unknown.
         undecided = open_calls and probability < 1.0 - MIN_PROBABILITY
         t_start, t_end, severity, exposure = (
@@ -251,6 +251,7 @@ class Twin:
             k=episode.calls[call].call.step,
             source="twin",
             probability=probability,
+            probability_error=error,
             observed_probability=seen / total if results else None,
             remedy=results[0][1].remedy if results else None,
             hidden_at_end=hidden / total >= COUNTED if results else None,
@@ -316,11 +317,11 @@ def clusters(ensemble: Ensemble[Member]) -> dict[Key, dict[int, HarmEvent]]:
     }
 
 
-def probability_of(ensemble: Ensemble[Member], having: Collection[int]) -> float:
-    """Return the weight of these members."""
-    return (
-        1.0 if len(having) == len(ensemble.members) else min(1.0, float(ensemble.weights[list(having)].sum()))
-    )
+def probability_of(ensemble: Ensemble[Member], having: Collection[int]) -> tuple[float, float]:
+    """Return the weight of these members, and its Monte Carlo standard error."""
+    shares = np.zeros(len(ensemble.members))
+    shares[list(having)] = 1.0
+    return ensemble.probability(shares)
 
 
 def _lost(episode: LoggedEpisode) -> list[int]:

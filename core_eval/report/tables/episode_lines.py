@@ -12,7 +12,7 @@ from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow,
 from core_eval.log.reader import findings
 from core_eval.log.rows import Observation
 from core_eval.report.tables.fitted_table import Hanging
-from core_eval.report.tables.harm import harm_lines
+from core_eval.report.tables.harm import harm_lines, probability_text
 from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
 from core_eval.report.tables.texts import score_cell, status_text, step_line
@@ -104,7 +104,7 @@ def _of_step(
             if len(blamed(event)) > 1:
                 text += f"; due to steps {blame_text(event)}"
             if event.probability is not None:
-                text += f"; probability {event.probability:.2f}"
+                text += f"; probability {probability_text(event)}"
             yield text, "red"
     for row in deviations:
         if row.k == k:

@@ -48,6 +48,12 @@ def verdict_text(event: HarmRow, word: str) -> Text:
     return Text(text, style=styles.get(word, ""))
 
 
+def probability_text(event: HarmRow) -> str:
+    """Return the probability that an event happened, with its standard error where that is known."""
+    error = "" if event.probability_error is None else f"\N{PLUS-MINUS SIGN}{event.probability_error:.2f}"
+    return f"{event.probability:.2f}{error}"
+
+
 def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[StepRow]]) -> Table:
     """Return one row an event; `steps` are those of each episode."""
     likely = any(event.probability is not None for episode in episodes for event in episode.events)
@@ -60,7 +66,7 @@ def events_table(episodes: Sequence[EpisodeHarm], steps: Mapping[int, Sequence[S
         calls = _calls(steps[episode.row.id])
         device = episode.row.device
         for event in episode.events:
-            happened = "" if event.probability is None else f"p={event.probability:.2f}"
+            happened = "" if event.probability is None else f"p={probability_text(event)}"
             table.add_row(
                 str(episode.row.id),
                 blame_text(event),

@@ -116,13 +116,14 @@ def test_what_a_twin_tells_has_its_probabilities(log: Path, capsys: pytest.Captu
         scores = reader.scores(1)
     row = HarmRow(
         "pesticide_overdose", "plant_B", False, event.t_start, event.t_end, 20.0, 5.0, None, event.step_id,
-        source="twin", probability=0.875, observed_probability=0.25,
+        source="twin", probability=0.875, probability_error=0.0625, observed_probability=0.25,
     )  # fmt: skip
     with RunLog(log) as writer:
         writer.write_scores(1, scores, [row])
-    assert "p=0.88" in told(capsys, "log.db") and "UNOBSERVED (p=0.25)" in told(capsys, "log.db")
+    assert "p=0.88±0.06" in told(capsys, "log.db") and "UNOBSERVED (p=0.25)" in told(capsys, "log.db")
     (said,) = json.loads(told(capsys, "log.db", "--episode", "1", "--json"))["episodes"][0]["events"]
     assert (said["source"], said["probability"], said["verdict"]) == ("twin", 0.875, "unobserved")
+    assert said["probability_error"] == 0.0625
 
 
 def test_what_a_twin_holds_unlikely_is_listed_and_not_counted(
@@ -131,8 +132,8 @@ def test_what_a_twin_holds_unlikely_is_listed_and_not_counted(
     before = json.loads(told(capsys, "log.db", "--episode", "1", "--json"))
     with RunLog(log) as changed:
         changed.connection.execute(
-            "UPDATE harm SET source = 'twin', probability = 0.2, observed_probability = 0.0"
-            " WHERE kind = 'pesticide_overdose'"
+            "UPDATE harm SET source = 'twin', probability = 0.2, probability_error = 0.07,"
+            " observed_probability = 0.0 WHERE kind = 'pesticide_overdose'"
         )
     after = json.loads(told(capsys, "log.db", "--episode", "1", "--json"))
     assert len(after["episodes"][0]["events"]) == len(before["episodes"][0]["events"])
@@ -143,10 +144,12 @@ def test_what_a_twin_holds_unlikely_is_listed_and_not_counted(
     table = told(capsys, "log.db", "--episode", "1")
     assert "not counted" in table and "UNOBSERVED" not in table
     assert main(["show", "log.db", "--episode", "1"]) == 0
-    assert "pesticide_overdose, not counted: " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "pesticide_overdose, not counted: " in said and "probability 0.20±0.07" in said
     assert main(["report", "log.db", "-o", "page.html"]) == 0
     page = Path("page.html").read_text()
     assert '<span class="tag">not counted</span>' in page
+    assert "happened with probability 0.20 (standard error 0.07)" in page
     assert 'class="tag bad solid">unobserved' not in page and "(unobserved)" not in page
     assert 'class="cross' not in page, "the map shows no harm"
 

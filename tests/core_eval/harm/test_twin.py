@@ -14,7 +14,7 @@ from core_eval.harm.twin.likelihood import disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.parameters import latin_hypercube
-from core_eval.harm.twin.particles import assimilate
+from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.harm.twin.posterior import Twin
 from core_eval.harm.verdict import Thresholds
 from core_eval.log.rows import Observation
@@ -158,6 +158,20 @@ def test_an_ensemble_finds_a_normal_posterior():
     assert ensemble.stages > 0
     assert mean == pytest.approx(1.98, abs=0.03)
     assert np.sqrt(ensemble.weights @ (values - mean) ** 2) == pytest.approx(0.0995, rel=0.3)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_the_error_of_a_probability_is_that_by_which_ensembles_differ(share):
+    rng = np.random.default_rng(1)
+    told = []
+    for _ in range(400):
+        # Weights as unequal as in a real ensemble.
+        weights = rng.gamma(2.0, size=24)
+        ensemble = Ensemble(np.zeros((24, 1)), (None,) * 24, weights / weights.sum(), 0, 24, 1.0)
+        told.append(ensemble.probability((rng.random(24) < share).astype(float)))
+    found, errors = np.array(told).T
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(found.std(), rel=0.15)
+    assert min(errors) > 0.02, "members that agree are no certainty"
 
 
 def test_what_the_telemetry_does_not_tell_stays_as_the_prior_has_it():

@@ -378,7 +378,8 @@ def test_bad_values_are_refused_by_the_tables(tmp_path: Path) -> None:
 def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
     told = HarmRow(
         "over", "plant_A", False, 1.0, 2.0, 0.5, 0.25, None, None,
-        source="twin", probability=0.75, observed_probability=0.125, remedy="clamp_dose",
+        source="twin", probability=0.75, probability_error=0.0625, observed_probability=0.125,
+        remedy="clamp_dose",
         hidden_at_end=True, peak=1.5, limit_value=1.0, t_record=1.75, trend="rising",
     )  # fmt: skip
     with RunLog(tmp_path / "log.db") as log:
@@ -389,6 +390,7 @@ def test_what_a_twin_tells_of_harm_comes_back(tmp_path: Path) -> None:
             {"source": "guess"},
             {"probability": 1.5},
             {"observed_probability": -0.5},
+            {"probability_error": 1.5},
             {"verdict": "seen"},
             {"trend": "up"},
         ):
