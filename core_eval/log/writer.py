@@ -10,7 +10,6 @@ from dataclasses import fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 from typing import Any
 
 from core_eval.log.connection import connect, insert, transaction, update
@@ -61,9 +60,7 @@ class RunLog:
     def __enter__(self) -> RunLog:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

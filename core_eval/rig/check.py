@@ -28,7 +28,6 @@ from devices.tool import Effect, Tool
 from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.messages import Estop, Ping
-from firmware_bridge.peer import ClockReading
 
 LOOK_SECONDS = 1.0
 CALL_SECONDS = 3.0
@@ -113,7 +112,7 @@ class _Check:
         add_stops(self._report, self._session.link, status.watchdog_ms)
 
     def _clock(self) -> bool:
-        readings: list[ClockReading] = []
+        readings = []
         trips: list[float] = []
         began = time.monotonic()
         try:

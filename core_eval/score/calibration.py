@@ -8,10 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from threading import Event
 from time import monotonic
 
-from agents.baselines.scripted import read_script
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig
 from configs.twin_config import TwinConfig, TwinParameter
@@ -19,19 +17,17 @@ from configs.twin_writer import rounded
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.logged_episode import NoReplayError
 from core_eval.harm.replay import ReplayError
-from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.calibration import (
     Calibration,
     calibrate,
     expected_refit_runs,
     expected_runs,
-    telling,
 )
 from core_eval.harm.twin.coverage import Coverage, coverage
 from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Priors
 from core_eval.log import EpisodeRow, LogReader
-from devices.sensors import Sample
+from core_eval.score.probing import probing_parts
 
 Tracking = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 USED_STATUSES = frozenset({"completed", "stopped", "error", "interrupted"})
@@ -120,26 +116,8 @@ def calibrate_rig(
                 )
     except ReplayError as error:
         raise ConfigError(f"the twin's simulator refuses the parameters: {error}") from None
-    probing = _probing(config.world, priors, found, seed)
+    probing = probing_parts(config.world, priors, found, seed)
     return CalibratedRig(config.world, tuple(ids), found, covered, probing)
-
-
-def _probing(world_name: str, priors: Priors, found: Calibration, seed: int) -> dict[str, str | None]:
-    """Return which part of a simulated probing episode of the fitted rig identifies each parameter."""
-    world = load_world(world_name)
-    if world.type.probing is None:
-        return {}
-    make = partial(make_simulator, world)
-    simulator = make()
-    samples: list[Sample] = []
-    simulator.subscribe(samples.append)
-    simulator.init({"hidden": dict(found.best)}, seed)
-    calls, results = [], []
-    for k, (tool, arguments) in enumerate(read_script(world.type.probing)):
-        outcome = simulator.execute(tool, arguments, Event())
-        calls.append(ExecutedCall(k, tool, arguments, outcome.status, outcome.duration, harmful=False))
-        results.append(outcome.value)
-    return telling(make, LoggedEpisode.following(calls, samples, results), priors, found.best)
 
 
 def _ignore() -> None: ...

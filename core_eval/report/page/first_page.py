@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from core_eval.log import EpisodeRow, LogReader
+from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.log.charged import charged, unseen
 from core_eval.log.episode_filter import worst_first
 from core_eval.path.calls import StepKind
@@ -18,8 +19,9 @@ from core_eval.report.pictures.field_view import field_view
 from core_eval.report.tables.agents import Group, agent_groups, aside_cell
 from core_eval.report.tables.harm_summary import EpisodeHarm
 from core_eval.report.tables.texts import expected_calls, mean_cell
+from core_eval.report.tables.worlds import worlds
 from core_eval.score.episodes import counted
-from core_eval.score.repeated import passed, passes
+from core_eval.score.repeated import by_agent, passed, passes
 
 WORST = 10
 
@@ -107,3 +109,16 @@ def _worst(reader: LogReader, row: EpisodeRow, harm: EpisodeHarm) -> WorstEpisod
         None if field is None else Markup(field_view(field, steps, harm.counted).svg),
         Markup(call_strip(steps, due)),
     )
+
+
+def about(episodes: Sequence[EpisodeRow], runs: Iterable[RunRow]) -> str:
+    """Return how many episodes, tasks, worlds and agents there are, and of when."""
+    counts = {
+        "episode": len(episodes),
+        "task": len({row.task for row in episodes}),
+        "world": len(worlds(episodes)),
+        "agent": len(by_agent(episodes)),
+    }
+    told = [f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in counts.items()]
+    days = sorted({time.strftime("%-d %b %Y", time.gmtime(run.created)) for run in runs})
+    return f"{told[0]}: {', '.join(told[1:])}{' · ' if days else ''}{', '.join(days[:3])}"
