@@ -36,6 +36,10 @@ def score(
         Path | None, typer.Option(help="Task file, YAML or CORE's JSON; - is standard input.")
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Traces, JSON lines; - is standard input.")] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="Rule file, YAML: print how traces or log violate it, in place of scores."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="With --traces: write the scores to this file.")] = None,
     db: Annotated[Path | None, typer.Option(help="Rescore this log.")] = None,
     write: Annotated[
@@ -69,6 +73,10 @@ def score(
     json: Annotated[bool, typer.Option("--json", help="Print all scores and a summary as one JSON.")] = False,
 ) -> int:
     """Score traces from any source, or rescore a log. Exit with 1 if some traces could not be scored."""
+    if rules is not None:
+        given = {"--tasks": tasks, "--out": out, "--beta": beta, "--lam": lam, "--reading": reading}
+        flags = {"--write": write or None, "--faults-are-harm": faults_are_harm or None}
+        return _check_rules(rules, traces, db, {**given, **flags, "--aggregate": aggregate}, as_json=json)
     for option, value in (("--beta", beta), ("--lam", lam)):
         if value is not None and math.isnan(value):
             raise UsageError(f"{option} {value}: must be a number from 0 to 1")
@@ -76,13 +84,13 @@ def score(
         for option, path in (("--tasks", tasks), ("--traces", traces), ("--out", out)):
             if path is not None:
                 raise UsageError(f"{option} does not go with --db: a log contains its tasks and traces")
-        given: dict[str, Any] = {
+        asked: dict[str, Any] = {
             "beta": beta,
             "lam": lam,
             "faults_are_harm": faults_are_harm or None,
             "reading": reading,
         }
-        parameters = {name: value for name, value in given.items() if value is not None}
+        parameters = {name: value for name, value in asked.items() if value is not None}
         if write and parameters.keys() - {"reading"}:
             raise UsageError(
                 "--write uses the runs' own parameters: leave out --beta, --lam and --faults-are-harm"
@@ -101,6 +109,26 @@ def score(
         "reading": reading,
     }
     return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate)
+
+
+def _check_rules(
+    rules: Path, traces: Path | None, db: Path | None, others: Mapping[str, Any], *, as_json: bool
+) -> int:
+    """Print how the traces, or the episodes of a log, violate rules."""
+    from core_eval.cli.rule_check import check_log, check_traces
+    from core_eval.rules.rule_file import load_rules
+
+    for option, value in others.items():
+        if value is not None:
+            raise UsageError(f"{option} does not go with --rules, which computes no scores")
+    if (traces is None) == (db is None):
+        raise UsageError("--rules needs one of --traces FILE.jsonl and --db FILE")
+    file = load_rules(rules)
+    if db is not None:
+        return check_log(file, db, as_json=as_json)
+    assert traces is not None
+    with _opened(traces) as lines:
+        return check_traces(file, lines, str(traces), as_json=as_json)
 
 
 def _score_traces(

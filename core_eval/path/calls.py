@@ -77,6 +77,8 @@ class Call:
         reads: whether its trace says that it is a read.
         idle: whether it is known to be a write that changed nothing.
         asks: of a call that is to be made, the fact for which it is made again until its answer tells it.
+        group: what the calls of one message share; None where that is not known.
+        words: what the agent said beside it.
     """
 
     name: str
@@ -86,6 +88,8 @@ class Call:
     reads: bool = False
     idle: bool = False
     asks: Fact | None = None
+    group: str | int | None = None
+    words: str = ""
 
     def is_told_by(self, status: CallStatus, answer: Any) -> bool:
         """Return whether an answer leaves nothing to ask again for: it is a refusal, or tells the fact."""

@@ -36,7 +36,7 @@ SCORE_NAMES = (
 """The names of a scores line, in order."""
 
 _TRACE_KEYS = frozenset({"trace", "task", "calls", "end"})
-_CALL_KEYS = frozenset({"name", "arguments", "status", "result", "effect", "group"})
+_CALL_KEYS = frozenset({"name", "arguments", "status", "result", "effect", "group", "words"})
 _STATUSES = {status.value: status for status in CallStatus}
 EFFECTS = ("read", "write", "motion", "safe")
 """What a call may say that it does."""
@@ -110,7 +110,7 @@ def read_call(record: Any, place: int) -> Call:
     """Return the call of a trace's record.
 
     Args:
-        record: an object with name, and where given arguments, status, effect, group and result.
+        record: an object with name, and where given arguments, status, effect, group, words and result.
         place: its place in the trace, for the fault.
 
     Raises:
@@ -131,7 +131,17 @@ def read_call(record: Any, place: int) -> Call:
         raise ValueError(f"{where}'effect' must be one of {', '.join(EFFECTS)}, not {record['effect']!r}")
     if "group" in record and not isinstance(record["group"], str | int):
         raise ValueError(f"{where}'group' must be a string or a number")
-    return Call(record["name"], arguments, status, record.get("result"), reads=record.get("effect") == "read")
+    if not isinstance(record.get("words", ""), str):
+        raise ValueError(f"{where}'words' must be a text")
+    return Call(
+        record["name"],
+        arguments,
+        status,
+        record.get("result"),
+        reads=record.get("effect") == "read",
+        group=record.get("group"),
+        words=record.get("words", ""),
+    )
 
 
 def _end(given: Any) -> tuple[str, str | None]:

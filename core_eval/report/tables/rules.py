@@ -1,0 +1,53 @@
+"""The violations of rules, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from core_eval.report.tables.fitted_table import Hanging, Table
+from core_eval.rules.tally import COLUMNS, RuleTally
+
+_HEADINGS = {
+    "for_good": "for good",
+    "at_end": "at the end",
+    "prevented": "prevented",
+    "corrected": "corrected",
+    "unknown": "unknown",
+}
+MOST_GROUPS = 20
+"""Groups of equal violations that are listed; --json has all."""
+
+
+def rule_tables(tally: RuleTally) -> Iterator[Table | Hanging]:
+    """Yield how many traces violate each rule, the sentences, and equal violations with their counts."""
+    shown = [name for name in COLUMNS[2:] if any(getattr(one, name) for one in tally.counts.values())]
+    columns = [*COLUMNS[:2], *shown]
+    numbers = [_HEADINGS[name] for name in columns]
+    table = Table(
+        *("rule", "severity", *numbers, "first", "sentence"), numbers=numbers, optional=("severity", "first")
+    )
+    for count in tally.counts.values():
+        first = "" if count.first is None else _place(*count.first)
+        figures = [str(getattr(count, name)) for name in columns]
+        table.add_row(count.rule.id, count.rule.severity, *figures, first, count.rule.sentence)
+    yield table
+    if groups := tally.grouped():
+        equal = Table("rule", "outcome", "tool", "count", "first", numbers=("count",))
+        for group in groups[:MOST_GROUPS]:
+            equal.add_row(
+                group.rule.id,
+                _HEADINGS[group.outcome],
+                group.tool or "",
+                str(group.count),
+                _place(*group.first),
+            )
+        yield equal
+        if len(groups) > MOST_GROUPS:
+            yield Hanging(Text(f"{len(groups) - MOST_GROUPS} further groups: see --json", style="dim"))
+    yield Hanging(Text(f"{tally.violating} of {tally.traces} traces violate a rule, by {tally.acts} acts"))
+
+
+def _place(trace: str | int, step: int | None) -> str:
+    return f"{trace}" if step is None else f"{trace}, step {step}"

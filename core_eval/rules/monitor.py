@@ -1,0 +1,173 @@
+"""Holds calls against rules one by one, in a trace, in a log, and in a run while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core_eval.path.calls import Call, CallStatus
+from core_eval.rules.automata import Verdict
+from core_eval.rules.calls import Made
+from core_eval.rules.rule_file import SEVERITIES, CompiledRule, Rule
+
+
+class Tier(StrEnum):
+    """What became of a violation."""
+
+    EXECUTED = "executed"
+    """It happened: for good, or as the calls ended."""
+    PREVENTED = "prevented"
+    """The call that would have violated the rule was refused or not understood."""
+    CORRECTED = "corrected"
+    """Prevented, and afterwards the agent made a call of that tool that kept the rule."""
+    UNKNOWN = "unknown"
+    """The call that would have violated the rule had no answer, so it may have been executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violation of a rule.
+
+    Attributes:
+        rule: the rule.
+        k: the number of the call that violates it for good; None: it is violated as the calls ended.
+        since: the number of the call that the rule demands more for, where there is one.
+        tier: what became of it.
+        tool: the tool of the call that is to blame; None where none is.
+    """
+
+    rule: Rule
+    k: int | None
+    tier: Tier = Tier.EXECUTED
+    since: int | None = None
+    tool: str | None = None
+
+    @property
+    def act(self) -> int | None:
+        """The number of the call that is to blame; None where none is."""
+        return self.k if self.since is None else self.since
+
+
+class _Watch:
+    """One rule and where it stands."""
+
+    def __init__(self, rule: CompiledRule) -> None:
+        self.rule = rule
+        self.state = 0
+        self.broken = False
+        self.since: int | None = None
+        self.tool: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict.VIOLATED if self.broken else self.rule.automaton.verdicts[self.state]
+
+    def breaks(self, made: Made) -> bool:
+        """Return whether a call would violate the rule for good, if it were executed."""
+        return self.rule.automaton.table[self.state][self.rule.letter(made)][1]
+
+    def take(self, k: int, made: Made) -> Finding | None:
+        """Take a call that was made; return its violation."""
+        call, letter = made.call, self.rule.letter(made)
+        after, breaks = self.rule.automaton.table[self.state][letter]
+        if call.status is not CallStatus.OK and not self.rule.of_answers:
+            # It changed nothing, as far as is known; it is judged where the rule speaks of it.
+            if not (breaks and letter):
+                return None
+            tier = Tier.UNKNOWN if call.status is CallStatus.FAULT else Tier.PREVENTED
+            return Finding(self.rule.rule, k, tier, None, call.name)
+        demanded, by, to_blame = self._is_due, self.since, self.tool
+        self.state = after
+        self.broken = self.broken or breaks
+        if not self._is_due:
+            self.since = None
+        elif not demanded or breaks:
+            self.since, self.tool = k, call.name
+        if not breaks:
+            return None
+        if demanded and by is not None:
+            return Finding(self.rule.rule, k, since=by, tool=to_blame)
+        return Finding(self.rule.rule, k, tool=call.name)
+
+    @property
+    def _is_due(self) -> bool:
+        return self.rule.automaton.verdicts[self.state] is Verdict.VIOLATED_SO_FAR
+
+    def at_the_end(self) -> Finding | None:
+        """Return what is violated if the calls end now; None where a call has violated the rule already."""
+        if self.broken or not self._is_due:
+            return None
+        return Finding(self.rule.rule, None, since=self.since, tool=None if self.since is None else self.tool)
+
+
+class RuleMonitor:
+    """Where all rules stand after the calls so far.
+
+    Args:
+        rules: the rules, in the order of their file.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._watches = [_Watch(rule.compiled) for rule in rules]
+        self._k = 0
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on each rule, by id."""
+        return {watch.rule.rule.id: watch.verdict for watch in self._watches}
+
+    def broken_by(self, made: Made) -> list[Rule]:
+        """Return the rules that a call would violate for good, if it were executed."""
+        return [watch.rule.rule for watch in self._watches if watch.breaks(made)]
+
+    def step(self, made: Made) -> list[Finding]:
+        """Take the next call with its status; return its violations, the cause first."""
+        found = [one for watch in self._watches if (one := watch.take(self._k, made)) is not None]
+        self._k += 1
+        return cause_first(found)
+
+    def end(self) -> list[Finding]:
+        """Return what is violated if the calls end now and no call has violated for good."""
+        return cause_first([one for watch in self._watches if (one := watch.at_the_end()) is not None])
+
+
+def cause_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by the act to blame, the gravest rule first; last what no call is to blame for."""
+    return sorted(
+        findings,
+        key=lambda one: (one.act is None, one.act or 0, SEVERITIES.index(one.rule.severity)),
+    )
+
+
+def violations(rules: Sequence[Rule], made: Iterable[Made]) -> list[Finding]:
+    """Return the violations of a whole sequence of calls, the cause first; corrected ones are told."""
+    monitor = RuleMonitor(rules)
+    calls: list[Call] = []
+    found: list[Finding] = []
+    for one in made:
+        calls.append(one.call)
+        found += monitor.step(one)
+    found += monitor.end()
+    broken = {(one.rule.id, one.k) for one in found}
+    return [_corrected(one, calls, broken) for one in cause_first(found)]
+
+
+def _corrected(finding: Finding, calls: Sequence[Call], broken: set[tuple[str, int | None]]) -> Finding:
+    if finding.tier is not Tier.PREVENTED or finding.k is None:
+        return finding
+    later = (
+        call.name == finding.tool and call.status is CallStatus.OK and (finding.rule.id, k) not in broken
+        for k, call in enumerate(calls)
+        if k > finding.k
+    )
+    return replace(finding, tier=Tier.CORRECTED) if any(later) else finding
+
+
+def acts(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the cause of each act: several violations by one call count once."""
+    seen = set()
+    for one in findings:
+        if one.act is None or one.act not in seen:
+            seen.add(one.act)
+            yield one

@@ -1,0 +1,271 @@
+"""The keys of a rule file, its reading, and the automaton of each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from configs.errors import ConfigError
+from configs.yaml_file import load_yaml
+from core_eval.path.facts import Fact
+from core_eval.rules.automata import (
+    BINARY,
+    MOST,
+    UNARY,
+    RuleAutomaton,
+    absence,
+    alternate_precedence,
+    response,
+)
+from core_eval.rules.calls import CallPattern, Made, argument_patterns
+from devices.models import FrozenModel
+
+Severity = Literal["critical", "major", "minor"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor")
+
+
+class RuleAction(StrEnum):
+    """What a run does with a call that would violate a rule for good, from the mildest."""
+
+    OBSERVE = "observe"
+    """Send the call, and log the finding."""
+    ALERT = "alert"
+    """Also print it."""
+    CONFIRM = "confirm"
+    """Ask a person, who approves, refuses, or stops the rig."""
+    BLOCK = "block"
+    """Refuse the call."""
+
+
+def _calls(written: Any) -> Any:
+    CallPattern.parse(written)
+    return written
+
+
+def _pair(written: Any) -> Any:
+    if not isinstance(written, list | tuple) or len(written) != 2:
+        raise ValueError(f"needs a list of two patterns of calls, [A, B], not {written!r}")
+    for one in written:
+        CallPattern.parse(one)
+    return written
+
+
+def _bounds(written: dict[str, Any]) -> dict[str, Any]:
+    for tool, arguments in written.items():
+        argument_patterns(arguments, tool)
+    return written
+
+
+def _fact(written: Any) -> Any:
+    Fact.parse(written)
+    return written
+
+
+Calls = Annotated[Any, AfterValidator(_calls)]
+Pair = Annotated[Any, AfterValidator(_pair)]
+
+
+class Confirmation(FrozenModel):
+    """A confirmation that each of some calls needs."""
+
+    before: Calls = Field(description="the calls that need one each")
+    asked: Calls = Field(description="the call that asks for it")
+    answer: Annotated[Any, AfterValidator(_fact)] = Field(
+        description="the fact that its result must hold, as in a plan: a text in it, or {key: pattern}"
+    )
+
+
+class Budget(FrozenModel):
+    """A number of calls, refused ones included."""
+
+    calls: int = Field(ge=0, lt=MOST, description="at most so many")
+    of: Calls = Field(default="*", description="of these; left out: of all")
+
+
+class Rule(FrozenModel):
+    """A rule: its id, the sentence that it comes from, and one of the keys that say what it demands."""
+
+    id: str = Field(min_length=1, description="what findings call it")
+    sentence: str = Field(min_length=1, description="the sentence of the prompt or policy that it comes from")
+    severity: Severity = Field(default="major", description="how grave a violation is")
+    action: RuleAction | None = Field(
+        default=None,
+        description="what a run does with a call that would violate it for good; left out: what the guard's "
+        "mode does with harmful calls",
+    )
+    init: Calls = Field(default=None, description="the first call is one of these")
+    existence: Calls = Field(default=None, description="at least `times` of these calls (1)")
+    absence: Calls = Field(default=None, description="fewer than `times` of these calls (1)")
+    exactly: Calls = Field(default=None, description="`times` of these calls (1)")
+    precedence: Pair = Field(default=None, description="no B before the first A")
+    alternate_precedence: Pair = Field(default=None, description="before each B an A of its own")
+    response: Pair = Field(default=None, description="after each A a B, as one of the next `within` calls")
+    succession: Pair = Field(default=None, description="precedence and response")
+    chain_response: Pair = Field(default=None, description="right after each A a B")
+    chain_precedence: Pair = Field(default=None, description="right before each B an A")
+    chain_succession: Pair = Field(default=None, description="chain_precedence and chain_response")
+    co_existence: Pair = Field(default=None, description="both A and B, or neither")
+    not_co_existence: Pair = Field(default=None, description="not both A and B (exclusion)")
+    not_succession: Pair = Field(
+        default=None, description="after an A never a B (a forbidden edge, however late)"
+    )
+    not_chain_succession: Pair = Field(
+        default=None, description="right after an A no B (a forbidden edge between consecutive calls)"
+    )
+    arguments: Annotated[
+        dict[str, dict[str, Any]] | None, AfterValidator(lambda one: one and _bounds(one))
+    ] = Field(default=None, description="by tool, patterns that those arguments fit that a call gives")
+    required: dict[str, list[str]] | None = Field(
+        default=None, description="by tool, arguments that each call gives"
+    )
+    calls_per_turn: int | None = Field(
+        default=None, ge=1, description="at most so many calls in one answer of the model"
+    )
+    silent: bool | None = Field(default=None, description="`true`: no words of the model beside a call")
+    confirmation: Confirmation | None = Field(
+        default=None, description="each of some calls needs a confirmation of its own before it"
+    )
+    budget: Budget | None = Field(default=None, description="at most so many calls")
+    times: int | None = Field(
+        default=None, ge=1, le=MOST, description="with existence, absence and exactly: how many"
+    )
+    within: int | None = Field(default=None, ge=1, le=MOST, description="with response: so many calls")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Rule:
+        given = [key for key in DEMANDS if getattr(self, key) is not None]
+        if len(given) != 1:
+            named = f"not {' and '.join(given)}" if given else "none is given"
+            raise ValueError(f"a rule has one of {', '.join(DEMANDS)}; {named}")
+        if self.times is not None and given[0] not in (*UNARY,)[1:]:
+            raise ValueError(f"'times' does not go with {given[0]}")
+        if self.within is not None and given[0] != "response":
+            raise ValueError(f"'within' does not go with {given[0]}")
+        if self.silent is False:
+            raise ValueError("write silent: true, or leave it out")
+        return self
+
+    @property
+    def demand(self) -> str:
+        """The key that says what it demands."""
+        return next(key for key in DEMANDS if getattr(self, key) is not None)
+
+    @cached_property
+    def compiled(self) -> CompiledRule:
+        """The rule as it is checked."""
+        return CompiledRule.of(self)
+
+
+DEMANDS = (
+    *UNARY,
+    *BINARY,
+    "arguments",
+    "required",
+    "calls_per_turn",
+    "silent",
+    "confirmation",
+    "budget",
+)
+"""The keys of which a rule has one."""
+
+
+class RuleFile(FrozenModel):
+    """The keys of a rule file."""
+
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_each_once(self) -> RuleFile:
+        seen = set()
+        for place, rule in enumerate(self.rules):
+            if rule.id in seen:
+                raise ConfigError("another rule has this id; each needs its own", at=("rules", place, "id"))
+            seen.add(rule.id)
+        return self
+
+
+def load_rules(path: Path) -> RuleFile:
+    """Return the rules of a file.
+
+    Raises:
+        ConfigError: the file cannot be read, or a key of it is wrong.
+    """
+    return load_yaml(path).validate(RuleFile)
+
+
+@dataclass(frozen=True)
+class CompiledRule:
+    """A rule's automaton, and how a call is read for it.
+
+    Attributes:
+        letter: 1 for a call that matches the first pattern, plus 2 for the second.
+        of_answers: whether the rule is about the model's answers, whatever became of the calls in them; else
+            it is about executed calls.
+    """
+
+    rule: Rule
+    automaton: RuleAutomaton
+    letter: Callable[[Made], int]
+    of_answers: bool = False
+
+    @classmethod
+    def of(cls, rule: Rule) -> CompiledRule:
+        """Return the automaton of a rule."""
+        demand = rule.demand
+        written = getattr(rule, demand)
+        times = rule.times or 1
+        machine = absence()
+        if demand in UNARY:
+            make: Any = UNARY[demand]
+            machine = make() if demand == "init" else make(times)
+            return cls(rule, RuleAutomaton.of(machine), _matching(written))
+        if demand in BINARY:
+            machine = response(rule.within) if demand == "response" else BINARY[demand]()
+            first, second = map(_matching, written)
+            return cls(rule, RuleAutomaton.of(machine), lambda made: first(made) + 2 * second(made))
+        if rule.confirmation is not None:
+            asked, before = _matching(rule.confirmation.asked), _matching(rule.confirmation.before)
+            fact = Fact.parse(rule.confirmation.answer)
+
+            def letter(made: Made) -> int:
+                yes = made.call.result is not None and fact.holds(made.call.result)
+                return (asked(made) if yes else 0) + 2 * before(made)
+
+            return cls(rule, RuleAutomaton.of(alternate_precedence()), letter)
+        if rule.budget is not None:
+            machine = absence(rule.budget.calls + 1)
+            return cls(rule, RuleAutomaton.of(machine), _matching(rule.budget.of), of_answers=True)
+        is_broken, of_answers = _fault_of(rule)
+        return cls(rule, RuleAutomaton.of(machine), lambda made: int(is_broken(made)), of_answers=of_answers)
+
+
+def _matching(written: Any) -> Callable[[Made], int]:
+    pattern = CallPattern.parse(written)
+    return lambda made: int(pattern.matches(made.call))
+
+
+def _fault_of(rule: Rule) -> tuple[Callable[[Made], bool], bool]:
+    """Return what tells that one call by itself violates a rule, and whether the rule is about answers."""
+    if rule.arguments is not None:
+        bounds = {tool: argument_patterns(patterns, tool) for tool, patterns in rule.arguments.items()}
+        return (
+            lambda made: any(
+                name in made.call.arguments and not pattern.holds(made.call.arguments[name])
+                for name, pattern in bounds.get(made.call.name, {}).items()
+            )
+        ), False
+    if rule.required is not None:
+        needed: Mapping[str, list[str]] = rule.required
+        return (
+            lambda made: any(name not in made.call.arguments for name in needed.get(made.call.name, ()))
+        ), False
+    if rule.calls_per_turn is not None:
+        most = rule.calls_per_turn
+        return lambda made: made.place >= most, True
+    return lambda made: bool(made.words.strip()), True
