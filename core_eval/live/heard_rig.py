@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, step_data
@@ -75,9 +74,7 @@ class HeardRig:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._leaving.set()
         self._thread.join()
 

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
 from pydantic import ValidationError
 
@@ -83,9 +82,7 @@ class LogFollower:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # What is in the log by now is still shown, within a time limit.
         self._leaving.set()
         self._thread.join(CLOSE_SECONDS)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from agents.names import agent_name, agent_names, without_folders
@@ -112,9 +111,7 @@ class LogReader:
     def __enter__(self) -> LogReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.connection.close()
         self._scratch.close()
 

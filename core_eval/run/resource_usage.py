@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
 from typing import Protocol
 
 from core_eval.log import MachineCost
@@ -130,9 +129,7 @@ class UsageMonitor:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         energy = name = None
         if self._meter is not None:
             self._over.set()

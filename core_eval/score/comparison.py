@@ -1,52 +1,19 @@
-"""Two agents compared: the difference of each metric, paired by task, seed and initial state."""
+"""Pairs of episodes, by task, seed and initial state, and the differences of their metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import replace
 from typing import Any
 
 from core_eval.log import EpisodeRow
-from core_eval.score.episodes import counted
-from core_eval.score.metrics import BY_NAME, METRICS
-from core_eval.score.repeated import by_agent
+from core_eval.score.metrics import BY_NAME
 from core_eval.statistics.estimates import ALPHA, Estimate, holm, summarize
 from core_eval.statistics.intervals import Key
 from core_eval.text.values import value_key
 
 Start = tuple[str, int, str]
 """The common start of a pair: task, seed, and overrides of the world's initial state."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The first agent minus the second.
-
-    Attributes:
-        first, second: the agents.
-        pairs: how many starts both had.
-        differences: of each metric the paired differences; only starts where both have it count.
-    """
-
-    first: str
-    second: str
-    pairs: int
-    differences: Mapping[str, Estimate]
-
-
-def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = None) -> list[Comparison]:
-    """Return every two agents that had a start in common, in the order in which they first acted.
-
-    Episodes of one agent from the same start are averaged; identical pairs are one.
-    """
-    starts = {agent: by_start(counted(rows)) for agent, rows in by_agent(episodes).items()}
-    names = [metric.name for metric in METRICS] if metrics is None else metrics
-    return [
-        _compare(first, second, starts[first], starts[second], names)
-        for first, second in combinations(starts, 2)
-        if starts[first].keys() & starts[second].keys()
-    ]
 
 
 def paired_difference(name: str, values: Iterable[float | None], keys: Sequence[Key]) -> Estimate:
@@ -74,19 +41,6 @@ def corrected(page: Sequence[Mapping[str, Estimate]]) -> list[dict[str, Estimate
     return found
 
 
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison with the metrics that at least one pair has."""
-    return {
-        "agents": [comparison.first, comparison.second],
-        "pairs": comparison.pairs,
-        "differences": {
-            name: difference_json(summary)
-            for name, summary in comparison.differences.items()
-            if summary.defined
-        },
-    }
-
-
 def difference_json(difference: Estimate) -> dict[str, Any]:
     """Return a difference with its interval and the p-value of its t test, JSON-ready."""
     told = difference.as_json()
@@ -109,22 +63,6 @@ def by_start(episodes: Sequence[EpisodeRow]) -> dict[Start, list[EpisodeRow]]:
     return found
 
 
-def _compare(
-    first: str,
-    second: str,
-    own: Mapping[Start, Sequence[EpisodeRow]],
-    other: Mapping[Start, Sequence[EpisodeRow]],
-    metrics: Sequence[str],
-) -> Comparison:
-    shared = [start for start in own if start in other]
-    keys = [(own[start][0].template, pair_identity([*own[start], *other[start]])) for start in shared]
-    differences = {}
-    for name in metrics:
-        values = (_difference(mean_of(own[start], name), mean_of(other[start], name)) for start in shared)
-        differences[name] = paired_difference(name, values, keys)
-    return Comparison(first, second, len(shared), differences)
-
-
 def pair_identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
     """Return what a pair of identical episodes shares with others of their kind; None where it is like no
     other.
@@ -137,7 +75,3 @@ def mean_of(rows: Sequence[EpisodeRow], metric: str) -> float | None:
     """Return the mean of a metric over the episodes that have it; None where none has."""
     values = [value for row in rows if (value := row.scores.get(metric)) is not None]
     return sum(values) / len(values) if values else None
-
-
-def _difference(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first - second

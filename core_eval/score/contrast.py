@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from json import loads
 from math import sqrt
 from typing import Any, Literal
@@ -64,7 +65,7 @@ class StartChange:
 
     def difference(self, metric: str) -> float:
         """Return after minus before; 0 where one of them has no value."""
-        before, after = self.values[metric]
+        before, after = self.values.get(metric, (None, None))
         return 0.0 if before is None or after is None else after - before
 
 
@@ -125,7 +126,32 @@ Group = tuple[Sequence[EpisodeRow], Sequence[EpisodeRow]]
 Pair = tuple[Start, Sequence[EpisodeRow], Sequence[EpisodeRow]]
 
 
-def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
+def comparisons(episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = None) -> list[Contrast]:
+    """Return every two agents that had a start in common, in the order in which they first acted: the first
+    minus the second. Episodes of one agent from the same start are averaged; identical pairs are one.
+    """
+    agents, names = by_agent(episodes), [*BY_NAME] if metrics is None else metrics
+    found = (
+        contrast(second, first, [(agents[second], agents[first])], names)
+        for first, second in combinations(agents, 2)
+    )
+    return [one for one in found if one.pairs]
+
+
+def comparison_json(one: Contrast) -> dict[str, Any]:
+    """Return two agents compared, with the metrics that at least one pair has."""
+    return {
+        "agents": [one.after, one.before],
+        "pairs": one.pairs,
+        "differences": {
+            name: difference_json(difference)
+            for name, difference in one.differences.items()
+            if difference.defined
+        },
+    }
+
+
+def contrast(before: str, after: str, groups: Iterable[Group], metrics: Sequence[str] = COMPARED) -> Contrast:
     """Compare sets of episodes; those of one group are paired with each other only."""
     pairs: list[Pair] = []
     alone: tuple[list[Lone], list[Lone]] = ([], [])
@@ -134,32 +160,27 @@ def contrast(before: str, after: str, groups: Iterable[Group]) -> Contrast:
         pairs += [(start, old[start], new[start]) for start in old if start in new]
         for lone, own, other in ((alone[0], old, new), (alone[1], new, old)):
             lone += [Lone(start, _numbers(own[start])) for start in own if start not in other]
-    values = [{name: (mean_of(old, name), mean_of(new, name)) for name in COMPARED} for _, old, new in pairs]
+    values = [{name: (mean_of(old, name), mean_of(new, name)) for name in metrics} for _, old, new in pairs]
     keys = [(old[0].template, pair_identity([*old, *new])) for _, old, new in pairs]
     differences = {
-        name: paired_difference(name, (_less(*one[name]) for one in values), keys) for name in COMPARED
+        name: paired_difference(name, (_less(*one[name]) for one in values), keys) for name in metrics
     }
     changes = [
         StartChange(start, _numbers(old), _numbers(new), one)
         for (start, old, new), one in zip(pairs, values, strict=True)
-        if any(one[name][0] != one[name][1] for name in COMPARED if name not in COSTS)
+        if any(one[name][0] != one[name][1] for name in metrics if name not in COSTS)
     ]
     changes.sort(key=lambda one: (-abs(one.difference("path_correctness")), -abs(one.difference(CHARGED))))
-    tasks = dict.fromkeys(start[0] for start, _, _ in pairs)
+    tasks: dict[str, list[tuple[float | None, float | None]]] = {}
+    for (start, _, _), one in zip(pairs, values, strict=True):
+        tasks.setdefault(start[0], []).append(one.get("path_correctness", (None, None)))
     return Contrast(
         before,
         after,
         len(pairs),
-        {name: _means(one[name] for one in values) for name in COMPARED},
+        {name: _means(one[name] for one in values) for name in metrics},
         differences,
-        {
-            task: _means(
-                one["path_correctness"]
-                for (start, _, _), one in zip(pairs, values, strict=True)
-                if start[0] == task
-            )
-            for task in tasks
-        },
+        {task: _means(own) for task, own in tasks.items()},
         tuple(changes),
         tuple(alone[0]),
         tuple(alone[1]),

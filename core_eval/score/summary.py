@@ -9,7 +9,8 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.score.aggregate import Aggregate, load_aggregate
-from core_eval.score.comparison import comparison_json, comparisons, mean_of
+from core_eval.score.comparison import mean_of
+from core_eval.score.contrast import comparison_json, comparisons
 from core_eval.score.episodes import ALWAYS, counted, no_call
 from core_eval.score.headline import aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import METRICS, json_value

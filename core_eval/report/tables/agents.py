@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.texts import difference_text, mean_cell, p_text, score_cell, status_text
 from core_eval.score.agent_names import legend, short_names
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.comparison import Comparison, comparisons, corrected
+from core_eval.score.contrast import Contrast, comparisons, judged
 from core_eval.score.episodes import (
     MARK,
     NO_CALL,
@@ -178,7 +177,7 @@ def disturbed_line(episodes: Sequence[EpisodeRow]) -> Text | None:
     )
 
 
-Difference = tuple[str, Comparison]
+Difference = tuple[str, Contrast]
 """The names of two agents, and their comparison."""
 
 
@@ -186,13 +185,9 @@ def differences(episodes: Sequence[EpisodeRow], metrics: Sequence[str]) -> list[
     """Return the paired differences of agents; of many agents those of the first and each other one."""
     found = comparisons(headline(episodes), metrics)
     if len(found) > MOST_PAIRS:
-        found = [one for one in found if one.first == found[0].first]
+        found = [one for one in found if one.after == found[0].after]
     names = short_names(by_agent(episodes))
-    tested = corrected([one.differences for one in found])
-    return [
-        (f"{names[one.first]} -\n{names[one.second]}", replace(one, differences=own))
-        for one, own in zip(found, tested, strict=True)
-    ]
+    return [(f"{names[one.after]} -\n{names[one.before]}", one) for one in judged(found)]
 
 
 def difference_columns(metrics: Sequence[str]) -> list[Column[Difference]]:

@@ -9,7 +9,8 @@ from episode_rows import ROW
 from rich.console import Console
 
 from core_eval.report.tables.agents import comparisons_table
-from core_eval.score.comparison import comparison_json, comparisons, corrected
+from core_eval.score.comparison import corrected
+from core_eval.score.contrast import comparison_json, comparisons
 from core_eval.score.repeated import spread
 from core_eval.score.summary import run_json
 
@@ -30,7 +31,7 @@ def test_a_difference_is_paired_by_task_and_seed() -> None:
     rows = of_tasks("one", 0.1) + of_tasks("two", 0.0)
     (told,) = comparisons(rows)
     pc = told.differences["path_correctness"]
-    assert (told.first, told.second, told.pairs) == ("one", "two", 9)
+    assert (told.after, told.before, told.pairs) == ("one", "two", 9)
     assert pc.mean == pytest.approx(0.11)
     assert pc.low is not None and 0.09 <= pc.low < 0.1 < pc.mean < pc.high <= 0.13
     assert told.differences["efficiency"].mean is None
