@@ -28,6 +28,8 @@ class ComposedState(SoftwareState):
 
     @model_validator(mode="after")
     def _has_the_faults(self) -> Self:
+        if self.sensors:
+            raise ValueError(f"sensors: write {', '.join(self.sensors)} under a part's `sensors`")
         for key, part in self:
             if isinstance(part, SoftwareState) and part.faults != Faults():
                 raise ValueError(f"{key}.faults: write them under `faults` of the whole world")

@@ -1,0 +1,187 @@
+"""Every field of every world: another value of it comes by every door, and an episode shows it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from arm_danger import bench_danger, table_danger
+from paths import ROOT
+from rules_100hz_farm import farm_danger
+from world_fields import OF_ALL_WORLDS, Place, episodes, known_values, others, places, shown, starts_of
+
+from configs.errors import ConfigError
+from configs.tasks_loader import list_tasks
+from configs.variation import draw_state
+from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from devices.faults import OUT_OF_ORDER
+from devices.models import DERIVED
+from sims.overrides import merge_world, stack_overrides
+from sims.world_type import WORLD_TYPES
+
+PLAYED = 30
+"""Episodes that are played."""
+NOTHING = {"prompt": "Do nothing.", "answer": "nothing"}
+"""What else a task has."""
+TRIED = 8
+"""Other values of a field that are tried in episodes."""
+SENSORS = ROOT / "configs" / "sensors"
+FARM = {
+    "rover": {
+        "water_pump": {
+            "shutoff_head_m": 3.0,
+            "lift_m": 0.5,
+            "tank_height_m": 0.3,
+            "full_v": 12.6,
+            "empty_v": 10.5,
+        }
+    },
+    "rain": [{"at": 20.0, "seconds": 600.0, "mm": 40.0}],
+    "person": {"path": [{"t": 5.0, "x": 3.0, "y": 12.0}, {"t": 90.0, "x": 5.0, "y": 12.5}]},
+    "keep_out": {"strip": {"x_min": 4.2, "x_max": 5.0, "y_min": 13.5, "y_max": 20.0}},
+    "plants": {"plant_B": {"sprayed_s_ago": 100.0, "ripens_at_s": 40.0, "ripe": False}},
+    "sensors": {"position": {"kind": "quantised", "resolution": 0.5, "period": 2.0}},
+}
+BENCH = {
+    "obstacles": {"post": {"x": 0.6, "y": 0.45, "size": [0.05, 0.05, 0.3]}},
+    "light_curtain": [{"at": 2.0, "seconds": 3.0}],
+}
+TABLE = {
+    "obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}},
+    "sensors": {"joint_load": {"kind": "quantised", "resolution": 0.05, "period": 0.5}},
+}
+RICH: Mapping[str, tuple[Mapping[str, Any], Any]] = {
+    "farm_rover": (FARM, [farm_danger]),
+    "robotic_arm": (BENCH, [bench_danger]),
+    "so101_bench": (TABLE, [table_danger]),
+}
+"""What the states of these worlds have besides, so that no field is left out, and dangerous starts."""
+WITHOUT_EFFECT: Mapping[str, str] = {}
+"""Fields that no episode can show, with the reason."""
+
+
+def start_of(name: str) -> dict[str, Any]:
+    """Overrides by which every field that may be left out is there."""
+    world, start = load_world(name), dict(RICH.get(name, ({}, None))[0])
+    finer = SENSORS / f"{name}.yaml"
+    if finer.is_file():
+        start = stack_overrides({"sensors": yaml.safe_load(finer.read_text())["sensors"]}, start)
+    (kind, *_) = world.type.faults
+    fault = {"kind": kind.name, "strength": 0.4}
+    if kind.name == OUT_OF_ORDER:
+        fault["entity"] = world.device.tools[-1].name
+    rate = {**fault, "strength": [0.2, 0.7], "per_hour": 300.0}
+    return {**start, "faults": {"schedule": [{**fault, "at": 3.0, "seconds": 20.0}], "random": [rate]}}
+
+
+def rich(name: str) -> World:
+    """The world with that start."""
+    world = load_world(name)
+    return replace(world, state=merged_state(world, start_of(name)))
+
+
+def accepted(
+    world: World, place: Place, known: Mapping[str, Any]
+) -> Iterator[tuple[Any, dict[str, Any], Any]]:
+    """Yield other values of a field that the world accepts, the override, and the state with it."""
+    for value in others(place, known):
+        overrides = place.override(value)
+        try:
+            merged = merged_state(world, overrides)
+        except ConfigError:
+            continue
+        if merged != world.state:
+            yield value, overrides, merged
+
+
+def flat(state: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    if isinstance(state, dict) and state:
+        return {key: one for name, part in state.items() for key, one in flat(part, (*path, name)).items()}
+    return {path: state}
+
+
+def derived_in(state: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    if not isinstance(state, dict):
+        return set()
+    own = {(*path, name) for name in (*state.get(DERIVED, ()), *([DERIVED] * (DERIVED in state)))}
+    return own.union(*(derived_in(part, (*path, name)) for name, part in state.items()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(WORLD_TYPES))
+def test_another_value_comes_by_every_door_and_changes_what_it_names(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    world, start = rich(name), start_of(name)
+    before = world.state.model_dump(mode="json")
+    known = known_values(world, starts_of(world))
+    tasks, ranges, expected = [], {}, []
+    own = tmp_path / "own.yaml"
+    for place in places(world.state):
+        if (found := next(accepted(world, place, known), None)) is None:
+            continue
+        value, overrides, merged = found
+        was, now = flat(before), flat(merged.model_dump(mode="json"))
+        changed = {key for key in was.keys() | now.keys() if was.get(key, ...) != now.get(key, ...)}
+        named = place.path if place.inside is None else place.inside[0]
+        rest = {key for key in changed if key[: len(named)] != named}
+        assert rest != changed, f"{place.path} is not changed"
+        assert rest <= derived_in(before) | derived_in(merged.model_dump()), f"{place.path} changes {rest}"
+        # A dump is read as it was written, and takes overrides as the state did.
+        again = type(world.state).model_validate(before)
+        assert again == world.state and merge_world(again, overrides) == merged
+        own.write_text(yaml.safe_dump({"base": name, **stack_overrides(start, overrides)}))
+        assert load_world(str(own)).state == merged, f"{place.path} by a world file"
+        tasks.append({"id": f"t{len(tasks)}", "world": "rich.yaml", "init": overrides, **NOTHING})
+        expected.append((place, merged))
+        if place.inside is None and isinstance(value, bool | int | float | str) and not dotted(place.path):
+            ranges[".".join(place.path)] = (value, overrides)
+    vary = {key: {"one_of": [value]} for key, (value, _) in ranges.items()}
+    (tmp_path / "rich.yaml").write_text(yaml.safe_dump({"base": name, **start, "vary": vary}))
+    (tmp_path / "tasks.yaml").write_text(yaml.safe_dump({"tasks": tasks}))
+    loaded = load_world(str(tmp_path / "rich.yaml"))
+    for key, (_, overrides) in ranges.items():
+        drawn = draw_state({key: loaded.vary[key]}, loaded.state.model_dump(), "0")
+        assert drawn == overrides, f"{key} by vary"
+    for task, (place, merged) in zip(list_tasks(tmp_path / "tasks.yaml"), expected, strict=True):
+        assert task.world is not None and merged_state(task.world, task.init) == merged, place.path
+
+
+def dotted(path: tuple[str, ...]) -> bool:
+    return any("." in part for part in path)
+
+
+PARTS_OF_ALL = [part.__name__ for part in OF_ALL_WORLDS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(WORLD_TYPES.keys() - RICH.keys()))
+def test_an_episode_shows_another_value(name: str) -> None:
+    """By `--init`, the door of the simulator."""
+    world = rich(name)
+    known = known_values(world, starts_of(world))
+    simulator, usual = make_simulator(world), {}
+    played = list(islice(episodes(world, RICH.get(name, ({}, []))[1]), PLAYED))
+    hidden, refused = set(), set()
+    shown_ones = set(WITHOUT_EFFECT)
+    for place in places(world.state):
+        elsewhere = name != "farm_rover" and place.general.split(".")[0] in PARTS_OF_ALL
+        if place.general in shown_ones or elsewhere:
+            continue
+        refused.add(place.general)
+        for _, overrides, _ in islice(accepted(world, place, known), TRIED):
+            refused.discard(place.general)
+            for k, (init, calls) in enumerate(played):
+                if k not in usual:
+                    usual[k] = shown(simulator, init, calls)
+                if shown(simulator, stack_overrides(init, overrides), calls) not in (None, usual[k]):
+                    shown_ones.add(place.general)
+                    break
+            if place.general in shown_ones:
+                break
+        hidden.add(place.general)
+    assert sorted(hidden - shown_ones - refused) == []
