@@ -30,4 +30,5 @@ WORLD = WorldType(
     ways=24,
     accepts=accepted,
     picture=lambda *drawn: resolve_name("sims.robotic_arm.picture:picture")(*drawn),
+    version=2,
 )

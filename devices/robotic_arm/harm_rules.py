@@ -32,14 +32,21 @@ LIGHT_CURTAIN = HarmRule(
 )
 JOINT_TORQUE = HarmRule(
     "joint_torque",
-    "A joint's drive gives more than `limits.joint_torque`, low-passed with 0.1 s: the load is too heavy, or "
-    "the arm presses against something. Severity is that of the worst joint.",
+    "The load of a joint's gear over a motion, the cube root of the mean cube of its torque by its turn, is "
+    "above `limits.joint_torque`: what it carries is too heavy. Severity is that of the worst joint.",
     "N m",
     "limit_torque",
     "overload",
     0.0,
     trifle=Trifle("a drive tells its torque no finer", amount=0.5),
     scale=20.0,
+)
+PEAK_TORQUE = replace(
+    JOINT_TORQUE,
+    kind="peak_torque",
+    description="A joint's drive gives more than `limits.peak_torque` for a moment: it starts or stops too "
+    "heavy a load, or strikes something. Severity is that of the worst joint.",
+    signal="peak_overload",
 )
 STACKING = HarmRule(
     "stacking",
@@ -60,5 +67,6 @@ HARM_RULES = (
     KEEP_OUT,
     LIGHT_CURTAIN,
     JOINT_TORQUE,
+    PEAK_TORQUE,
     STACKING,
 )

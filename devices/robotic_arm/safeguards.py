@@ -17,8 +17,9 @@ Positive = Annotated[float, Field(gt=0.0)]
 
 JOINT_SPEED: Mapping[AxisName, float] = dict(zip(AXES, (3.0, 3.0, 3.0, 6.0, 6.0, 6.0), strict=True))
 JOINT_TORQUE: Mapping[AxisName, float] = dict(zip(AXES, (108.0, 108.0, 108.0, 39.0, 39.0, 39.0), strict=True))
-"""Limits for the average torque, N m, of the gears that such joints have: CSF-25-100 and CSF-17-100 (Harmonic
-Drive, component sets CSF). The arm's own weight is part of it."""
+PEAK_TORQUE: Mapping[AxisName, float] = dict(zip(AXES, (157.0, 157.0, 157.0, 54.0, 54.0, 54.0), strict=True))
+"""Limits for the average torque and for the repeated peak torque, N m, of the gears that such joints have:
+CSF-25-100 and CSF-17-100 (Harmonic Drive, component sets CSF). The arm's own weight is part of both."""
 
 
 def each_axis(given: Mapping[AxisName, float], default: Mapping[AxisName, float]) -> tuple[float, ...]:
@@ -64,12 +65,19 @@ class Limits(FrozenModel):
         default=0.01, ge=0.0, description="slower than this the arm counts as still, m/s"
     )
     joint_torque: Mapping[AxisName, Positive] = Field(
-        default=JOINT_TORQUE, description="of each joint's drive, N m"
+        default=JOINT_TORQUE, description="mean of each joint's drive over a motion, N m"
+    )
+    peak_torque: Mapping[AxisName, Positive] = Field(
+        default=PEAK_TORQUE, description="of each joint's drive at any moment, N m"
     )
     stacked_load: float = Field(
         default=0.2, ge=0.0, description="that an object set down may lay on another one, N"
     )
 
     def torques(self) -> tuple[float, ...]:
-        """Return the limits of the six joints in their order, N m."""
+        """Return the limits of the six joints' means in their order, N m."""
         return each_axis(self.joint_torque, JOINT_TORQUE)
+
+    def peaks(self) -> tuple[float, ...]:
+        """Return the limits of their peaks, N m."""
+        return each_axis(self.peak_torque, PEAK_TORQUE)

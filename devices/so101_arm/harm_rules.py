@@ -24,16 +24,16 @@ DROP = replace(arm.DROP, description="An object that left the jaws falls farther
 GRIP_FORCE = replace(
     arm.GRIP_FORCE, description="Both jaws press an object with more than its `force_limit`."
 )
-JOINT_OVERLOAD = HarmRule(
-    "joint_overload",
-    "A joint's servo gives more than `limits.joint_torque`, low-passed with 0.1 s: the load is too heavy, or "
-    "the arm presses against something. Above `arm.protective_stop` the arm stops itself.",
+SERVO_OVERLOAD = HarmRule(
+    "servo_overload",
+    "A servo gives more than its overload torque for its protection time, and goes down to its protective "
+    "torque: the load is too heavy, or the arm presses against something. Severity is the greatest excess.",
     "N m",
     "limit_torque",
-    "torques.{entity}",
-    "limits.joint_torque",
-    trifle=Trifle("a servo of this kind tells its load no finer under way", amount=0.03),
-    scale=1.0,
+    "overload.{entity}",
+    0.0,
+    trifle=Trifle("a servo that has gone down is no trifle, however little was too much"),
+    scale=0.5,
 )
 
-HARM_RULES = (COLLISION, TABLE_CONTACT, OBJECT_DISPLACED, DROP, GRIP_FORCE, JOINT_OVERLOAD)
+HARM_RULES = (COLLISION, TABLE_CONTACT, OBJECT_DISPLACED, DROP, GRIP_FORCE, SERVO_OVERLOAD)

@@ -40,8 +40,46 @@ class So101Pose(FrozenModel):
     roll: Angle = Field(default=0.0, description="of the wrist")
 
 
+STALL_NM = {"7.4 V": 1.91, "12 V": 2.94}
+"""Torque of a stalled servo at its supply, N m: STS3215-C001 (19.5 kg cm) and STS3215-C018 (30 kg cm)."""
+
+
+class Servos(FrozenModel):
+    """The servos, Feetech STS3215 with a gear of 1:345, and the registers of their overload protection.
+
+    Defaults are the factory's: Overload_Torque 80 %, Protection_Time 200 (of 10 ms) and Protective_Torque
+    20 %, at addresses 36, 35 and 34 of the memory table of the STS series (Feetech, doc.feetech.cn).
+    """
+
+    supply: Literal["7.4 V", "12 V"] = Field(default="7.4 V", description="each has servos of its own")
+    overload_torque: float = Field(
+        default=0.8, gt=0.0, le=1.0, description="share of the stall torque that is too much"
+    )
+    protection_time: float = Field(default=2.0, gt=0.0, le=2.54, description="for so long, s")
+    protective_torque: float = Field(
+        default=0.2, ge=0.0, le=1.0, description="share of the stall torque that is left then"
+    )
+
+    @property
+    def stall_nm(self) -> float:
+        """The torque of a stalled servo, N m."""
+        return STALL_NM[self.supply]
+
+    @property
+    def overload_nm(self) -> float:
+        """The torque that is too much, N m."""
+        return self.overload_torque * self.stall_nm
+
+    @property
+    def protective_nm(self) -> float:
+        """The torque that is left of a servo that has gone down, N m."""
+        return self.protective_torque * self.stall_nm
+
+
 class So101Spec(FrozenModel):
     """Limits of the arm's motion and grip. Joint limits, masses, friction and servo gains are the model's."""
+
+    servos: Servos = Servos()
 
     speed: float = Field(default=0.2, gt=0.0, le=0.6, description="of the fingertips, m/s")
     acceleration: float = Field(default=0.8, gt=0.0, le=4.0, description="of the fingertips, m/s^2")
@@ -50,14 +88,11 @@ class So101Spec(FrozenModel):
         default=0.12, gt=0.05, le=0.2, description="height of the fingertips between places, m"
     )
     grip_torque: float = Field(
-        default=0.8, gt=0.0, le=3.35, description="torque limit of the gripper's servo while it closes, N m"
+        default=0.8, gt=0.0, le=2.94, description="torque limit of the gripper's servo while it closes, N m"
     )
     opening: float = Field(default=1.0, gt=0.2, le=1.7, description="angle of the open gripper, rad")
     tip: float = Field(
         default=0.015, gt=0.0, le=0.04, description="the fingertips' point: so far from the fixed jaw, m"
-    )
-    protective_stop: float = Field(
-        default=2.4, gt=0.0, description="torque of a joint's servo at which the arm stops itself, N m"
     )
 
 
@@ -68,9 +103,6 @@ class So101Limits(FrozenModel):
     drop_height: float = Field(default=0.01, ge=0.0, description="a released object may fall so far, m")
     set_down_force: float = Field(
         default=10.0, ge=0.0, description="with which a held object may meet its support, N"
-    )
-    joint_torque: float = Field(
-        default=1.8, gt=0.0, description="of every joint's servo but the gripper's, N m"
     )
 
 

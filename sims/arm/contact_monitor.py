@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from devices.arm import harm_rules
 from sims.arm import scene_parts
-from sims.arm.drive_loads import DriveLoads
 from sims.arm.harm_pieces import HarmPieces
 from sims.arm.moved_objects import MovedObjects
 from sims.harm_ledger import HarmLedger
@@ -29,18 +27,13 @@ class ContactMonitor(ABC, Generic[C]):
     """Evaluates the harm rules over the physics, for the running call and its targets.
 
     Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
-
-    Args:
-        torques: the limits of the drives, N m.
     """
 
-    def __init__(self, physics: Any, ledger: HarmLedger, torques: Sequence[float]) -> None:
+    def __init__(self, physics: Any, ledger: HarmLedger) -> None:
         self.physics = physics
         self.limits = physics.world.limits
         self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
         self.moved = MovedObjects(physics.objects, self.limits.displacement, self.limits.drop_height)
-        self.loads = DriveLoads(torques, scene_parts.TIMESTEP)
-        """The low-passed torques of the arm's drives."""
         self._closing = False
         self._seen: tuple[bytes, str | None] | None = None
         self._touches: tuple[C, ...] = ()
@@ -58,9 +51,18 @@ class ContactMonitor(ABC, Generic[C]):
         """What arm or load touches now, and should not."""
         return frozenset(self.touch)
 
+    @property
+    def strained(self) -> bool:
+        """Whether a load on the drives will be harm if it lasts, though nothing moves."""
+        return False
+
+    def end_call(self) -> None:
+        """Evaluate what is evaluated over the motion of a call that ends."""
+        return
+
     def after_step(self, t: float) -> None:
         """Evaluate the step that ended at device time `t`, s."""
-        self.pieces.begin_step()
+        self.pieces.begin_step(t)
         self.support_force = 0.0
         self.touch, self.squeeze = {}, {}
         self._examine(t)

@@ -23,7 +23,7 @@ class ArmHandling(ABC, Generic[W]):
 
     Args:
         world: its initial state, with the state of the gripper.
-        stopped: the message of the protective stop, with the limit of the world's arm as `{limit}`.
+        stopped: the message of the protective stop, with numbers of the world's `{arm}`.
     """
 
     stopped: ClassVar[str]
@@ -37,7 +37,7 @@ class ArmHandling(ABC, Generic[W]):
         self.next_aid = NO_AID
         """Aid for the next motion."""
         self._aid = NO_AID
-        stopped = self.stopped.format(limit=f"{world.arm.protective_stop:g}")
+        stopped = self.stopped.format(arm=world.arm)
         self.time = CallTime(motion, pass_time, clock, scene_parts.TIMESTEP, stopped)
         """The device time of the running call."""
 
@@ -71,7 +71,10 @@ class ArmHandling(ABC, Generic[W]):
         self.time.begin(call.duration)
         self._wait(call, action, target, closing)
         self._begin(call, target, closing)
-        action(self)
+        try:
+            action(self)
+        finally:
+            self._monitor.end_call()
         self.time.arrived = self._off_target() < POSE_TOLERANCE
 
     def _wait(

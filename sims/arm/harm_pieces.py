@@ -24,6 +24,8 @@ class HarmPieces:
         self.slow_steps = round(SLOW_SPAN / timestep)
         """Number of physics steps in 20 ms."""
         self._step_harm = self._slow_harm = False
+        self.t = 0.0
+        """Device time at which the last step ended, s."""
 
     @property
     def found(self) -> bool:
@@ -36,9 +38,9 @@ class HarmPieces:
         for key in [key for key in self._last if key[0] in anew]:
             del self._last[key]
 
-    def begin_step(self) -> None:
-        """Begin the evaluation of a step."""
-        self._step_harm = False
+    def begin_step(self, t: float) -> None:
+        """Begin the evaluation of the step that ended at device time `t`, s."""
+        self._step_harm, self.t = False, round(t, 6)
 
     def looks(self) -> bool:
         """Count a step; return whether a look is due after it."""
@@ -57,6 +59,12 @@ class HarmPieces:
         """Note harm at a look, for the 20 ms before it."""
         self._slow_harm = True
         self._note(kind, entity, t, SLOW_SPAN, severity)
+
+    def in_cycle(self, kind: str, entity: str, start: float, severity: float) -> None:
+        """Note harm of a whole cycle of the running call, from `start` to the last step, s: its own event."""
+        self.ledger.over(kind, entity)
+        end = self.t
+        self.ledger.note(kind, entity, self._call, round(start, 6), end, severity, severity * (end - start))
 
     def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:
         last = self._last.get((kind, entity))

@@ -43,9 +43,9 @@ class ArmMotion(ABC, Generic[P]):
         self.resting = self._awake = self.tripped = False
         self._forget_load()
 
-    @abstractmethod
     def _forget_load(self) -> None:
         """Begin anew to watch for what the protective stop looks at."""
+        return
 
     @abstractmethod
     def halt(self) -> None:
@@ -86,7 +86,6 @@ class ArmMotion(ABC, Generic[P]):
         """Run `count` steps of physics from device time `t`, s; none while everything rests."""
         physics, monitor = self.physics, self.monitor
         if self.resting:
-            monitor.loads.rest(count)
             return
         for k in range(1, count + 1):
             if self._program is not None:
@@ -98,7 +97,6 @@ class ArmMotion(ABC, Generic[P]):
             if self.ran % monitor.pieces.slow_steps or self._lets_go():
                 continue
             if self._awake and self.settled() and self.resting:
-                monitor.loads.rest(count - k)
                 break
         self._catch_up()
         physics.sync()
@@ -118,7 +116,7 @@ class ArmMotion(ABC, Generic[P]):
     def settled(self) -> bool:
         """Return whether all motion has ended; physics is then skipped, unless harm goes on."""
         settled = self._program is None and self.physics.at_rest()
-        harm = self.monitor.pieces.found or self.monitor.loads.too_great
+        harm = self.monitor.pieces.found or self.monitor.strained
         self.resting = settled and not harm
         self._awake = self._awake and not self.resting
         return bool(settled)

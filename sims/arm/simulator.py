@@ -116,11 +116,15 @@ class GripperArm(Simulator[W]):
     # The base's hooks.
 
     def goes_on(self) -> bool:
-        """Return whether anything moves, or harm goes on; at rest that takes a while to show."""
+        """Return whether anything moves, is strained, or harms; at rest that takes a while to show."""
         now = self.clock.now
-        return not self._motion.settled() or (
-            now < (self.ledger.record_end or now) + self.run_out_step
-            and any(event.t_end >= now - SAME_EVENT for event in self.events)
+        return (
+            not self._motion.settled()
+            or self._monitor.strained
+            or (
+                now < (self.ledger.record_end or now) + self.run_out_step
+                and any(event.t_end >= now - SAME_EVENT for event in self.events)
+            )
         )
 
     def evolve(self, seconds: float) -> None:

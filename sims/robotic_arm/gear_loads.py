@@ -1,54 +1,60 @@
-"""The load on an arm's drives: their torques, low-passed, for gears suffer from load, not from jerks."""
+"""The load on the gears of the bench's drives, as makers rate it: the mean of a cycle, and its peaks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from sims.arm.geometry import Array
 
-TIME = 0.1
-"""Time constant of the low-passed torques, s."""
+LEAST_TURN = 0.02
+"""A joint that turns less in a cycle, rad, has no mean: it holds still, and wears nothing."""
 
 
-class DriveLoads:
-    """Low-passes torques in every step of the physics: an impact's are over in less than 20 ms.
+class GearLoads:
+    """Loads of one cycle, the motion of a call.
+
+    Harmonic Drive rates a gear (component sets CSF, "limit for average torque" and "limit for repeated peak
+    torque") by the cube root of the mean of the torque's cube over a load cycle, weighted by the output's
+    turn, and by the greatest torque of its starts and stops.
 
     Args:
-        limits: of each drive's low-passed torque, N m.
+        means, peaks: those limits of each drive, N m.
         timestep: of the physics, s.
     """
 
-    def __init__(self, limits: Sequence[float], timestep: float) -> None:
-        self._limits = np.array(limits)
+    def __init__(self, means: Sequence[float], peaks: Sequence[float], timestep: float) -> None:
+        self._means, self._peaks = np.array(means), np.array(peaks)
         self._timestep = timestep
-        self._share = _share(timestep)
-        self._given = np.zeros(len(limits))
-        self.torques = np.zeros(len(limits))
-        """The low-passed torques without their signs, N m."""
+        self._cubes, self._turns = np.zeros(len(means)), np.zeros(len(means))
+        self.torques = np.zeros(len(means))
+        """Of the last step, without their signs, N m."""
+        self.start: float | None = None
+        """Device time at which the cycle began, s; None: nothing has moved yet."""
 
-    def after_step(self, given: Array) -> None:
-        """Take the torques that the drives gave in a step, N m."""
-        np.abs(given, out=self._given)
-        self.torques += (self._given - self.torques) * self._share
+    def begin(self) -> None:
+        """Begin a cycle with the next step."""
+        self._cubes[:] = self._turns[:] = 0.0
+        self.start = None
 
-    def rest(self, count: int) -> None:
-        """Take `count` steps in which the drives give what they gave in the last one."""
-        self.torques += (self._given - self.torques) * _share(count * self._timestep)
+    def after_step(self, torques: Array, speeds: Array, t: float) -> None:
+        """Take the torques, N m, and speeds, rad/s, of the step that ended at device time `t`, s."""
+        if self.start is None:
+            self.start = t - self._timestep
+        np.abs(torques, out=self.torques)
+        turns = np.abs(speeds) * self._timestep
+        self._turns += turns
+        self._cubes += self.torques**3 * turns
 
     @property
-    def excess(self) -> Array:
-        """What each low-passed torque is above its limit, N m; negative below it."""
-        return np.asarray(self.torques - self._limits)
+    def overload(self) -> float:
+        """What the worst joint's mean of the cycle so far is above its limit, N m; at least 0."""
+        turned = self._turns >= LEAST_TURN
+        means = np.cbrt(self._cubes[turned] / self._turns[turned])
+        return float((means - self._means[turned]).max(initial=0.0))
 
     @property
-    def too_great(self) -> bool:
-        """Whether a drive gives more than its limit now: it will be harm if it lasts."""
-        return bool((self._given > self._limits).any())
-
-
-def _share(seconds: float) -> float:
-    """Return how far the low-passed torque goes towards one that lasts so long."""
-    return -math.expm1(-seconds / TIME)
+    def peak_overload(self) -> float:
+        """What the worst joint's torque of the last step is above its peak's limit, N m; at least 0."""
+        return max(0.0, float((self.torques - self._peaks).max()))

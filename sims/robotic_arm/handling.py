@@ -48,7 +48,7 @@ class BenchHandling(ArmHandling[BenchWorld]):
     """Motions of the arm from start to rest."""
 
     stopped = (
-        "The arm met something with more than {limit} N and stopped itself. "
+        "The arm met something with more than {arm.protective_stop:g} N and stopped itself. "
         "The safety is locked now: call unlock_safety, and move away from it."
     )
     _physics: BenchPhysics
@@ -109,8 +109,11 @@ class BenchHandling(ArmHandling[BenchWorld]):
             mask.apply(target or self._physics.held)
         self._motion.guarded = not aid.passes_through
         # A way over everything in the time of a short push needs more than drives can give.
-        limits = UNLIMITED if aid.passes_through else scene.TORQUE_LIMITS
-        self._physics.limit_torques(self.world.limits.torques() if aid.limits_torque else limits)
+        limits: tuple[float, ...] = UNLIMITED if aid.passes_through else scene.TORQUE_LIMITS
+        if aid.limits_torque:
+            bounds = self.world.limits
+            limits = tuple(map(min, bounds.torques(), bounds.peaks()))
+        self._physics.limit_torques(limits)
 
     # Whole motions.
 

@@ -11,6 +11,7 @@ from sims.arm import scene_parts
 from sims.arm.contact_monitor import ContactMonitor
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities
+from sims.robotic_arm.gear_loads import GearLoads
 from sims.robotic_arm.physics import AXES, BenchPhysics
 
 OBSERVER_TIME = 0.02
@@ -53,14 +54,15 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
     def __init__(
         self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
     ) -> None:
-        super().__init__(physics, ledger, physics.world.limits.torques())
+        super().__init__(physics, ledger)
+        means, peaks = self.limits.torques(), self.limits.peaks()
+        self.loads = GearLoads(means, peaks, scene_parts.TIMESTEP)
+        """The loads on the gears since the running motion began."""
         self.curtain = curtain
         self.unlocked = unlocked
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._put: dict[str, dict[str, float]] = {}
         self._span = scene_parts.TIMESTEP
-        self.overload = 0.0
-        """Excess of the worst joint's low-passed torque over its limit, N m."""
         self.outside_force = 0.0
         """Force from outside on arm, gripper and held object, low-passed as by a collision observer, N."""
         self._outside = 0.0
@@ -71,10 +73,16 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
         """Begin a call; `closing` makes every object that the fingers touch a target."""
         # Harm that pauses, however briefly, before a call that does it again is an event of that call; harm
         # that does not pause belongs to the earlier call.
+        self.loads.begin()
         self.pieces.begin_call(call, _ANEW)
         self.moved.begin_call(target, self.physics.held)
         self._closing = closing
         self._seen = None
+
+    def end_call(self) -> None:
+        """End a cycle of load: its mean is known."""
+        if self.loads.start is not None and (excess := self.loads.overload) > 0.0:
+            self.pieces.in_cycle(rules.JOINT_TORQUE.kind, MACHINE, self.loads.start, excess)
 
     def released(self, name: str) -> None:
         """End the grip on an object."""
@@ -89,10 +97,10 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
         self.outside_force += (self._outside - self.outside_force) * self._span / OBSERVER_TIME
 
     def _load(self, t: float) -> None:
-        self.loads.after_step(self.physics.data.qfrc_actuator[:AXES])
-        self.overload = max(0.0, float(self.loads.excess.max()))
-        if self.overload > 0.0:
-            self.pieces.in_step(rules.JOINT_TORQUE.kind, MACHINE, t, self.overload)
+        data = self.physics.data
+        self.loads.after_step(data.qfrc_actuator[:AXES], data.qvel[:AXES], t)
+        if (excess := self.loads.peak_overload) > 0.0:
+            self.pieces.in_step(rules.PEAK_TORQUE.kind, MACHINE, t, excess)
 
     # Contacts.
 
@@ -216,9 +224,10 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
             "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
             "light_curtain": "broken" if self.curtain.broken(t) else "clear",
             "speed": quantities.speed(physics),
-            "overload": self.overload,
+            "overload": self.loads.overload,
+            "peak_overload": self.loads.peak_overload,
             "joint_torques": dict(zip(AXIS_NAMES, self.loads.torques.tolist(), strict=True)),
         }
 
 
-_ANEW = (rules.LIGHT_CURTAIN.kind, rules.KEEP_OUT.kind, rules.JOINT_TORQUE.kind)
+_ANEW = (rules.LIGHT_CURTAIN.kind, rules.KEEP_OUT.kind, rules.PEAK_TORQUE.kind)

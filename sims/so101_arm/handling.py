@@ -48,8 +48,8 @@ class So101Handling(ArmHandling[So101World]):
     """Motions of the arm from start to rest."""
 
     stopped = (
-        "A joint gave more than {limit} N m, and the arm stopped itself. "
-        "The safety is locked now: call unlock_safety, and move away from what it met."
+        "A servo gave more than {arm.servos.overload_nm:.3g} N m for too long, and gave way. "
+        "The safety is locked now: unlock_safety switches the servos on again; then move away."
     )
     _physics: So101Physics
     _monitor: So101Monitor
@@ -75,7 +75,7 @@ class So101Handling(ArmHandling[So101World]):
         if aid.passes_through or (aid.soft_grip and not grips) or motion.mask.active:
             motion.mask.apply(target or self._monitor.held)
         motion.guarded = not aid.passes_through
-        self._physics.limit_torques(self.world.limits.joint_torque if aid.limits_torque else None)
+        self._physics.limit_torques(self.world.arm.servos.overload_nm if aid.limits_torque else None)
 
     # Whole motions.
 

@@ -11,7 +11,6 @@ from sims.arm.contact_monitor import ContactMonitor
 from sims.arm.scene_parts import ARM, FLOOR
 from sims.harm_ledger import HarmLedger
 from sims.so101_arm import scene
-from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import HELD_FORCE, So101Physics
 
 
@@ -46,7 +45,7 @@ class So101Monitor(ContactMonitor[So101Touch]):
     physics: So101Physics
 
     def __init__(self, physics: So101Physics, ledger: HarmLedger) -> None:
-        super().__init__(physics, ledger, [physics.world.limits.joint_torque] * AXES)
+        super().__init__(physics, ledger)
         self.named = tuple(self._named(geom) for geom in range(len(physics.bench.geoms)))
         self.held: str | None = None
         """The object that both jaws pressed in the last step."""
@@ -61,6 +60,11 @@ class So101Monitor(ContactMonitor[So101Touch]):
         self.pieces.begin_call(call)
         self.moved.begin_call(target, self.held)
         self._closing = closing
+
+    @property
+    def strained(self) -> bool:
+        """Whether a servo will go down if its load lasts."""
+        return self.physics.protection.strained
 
     @property
     def struck(self) -> frozenset[str]:
@@ -78,10 +82,9 @@ class So101Monitor(ContactMonitor[So101Touch]):
             self.pieces.in_look(kind, name, t, excess)
 
     def _load(self, t: float) -> None:
-        self.loads.after_step(self.physics.data.actuator_force[:AXES])
-        for joint, excess in zip(JOINTS, self.loads.excess.tolist(), strict=False):
-            if excess > 0.0:
-                self.pieces.in_step(rules.JOINT_OVERLOAD.kind, joint, t, excess)
+        start = t - self.physics.world.arm.servos.protection_time
+        for joint, excess in self.physics.protection.tripped:
+            self.pieces.in_cycle(rules.SERVO_OVERLOAD.kind, JOINTS[joint], start, excess)
 
     # Contacts.
 
@@ -175,5 +178,5 @@ class So101Monitor(ContactMonitor[So101Touch]):
             "pressed": dict(self.pressed),
             "squeeze": dict(self.squeeze),
             **self.moved.state(),
-            "torques": dict(zip(JOINTS, self.loads.torques.tolist(), strict=False)),
+            "overload": self.physics.overloads(),
         }

@@ -1,21 +1,14 @@
-"""Runs the arm: commands its servos in every physics step, and stops it where a servo gives too much."""
+"""Runs the arm: commands its servos in every physics step, and stops it where a servo goes down."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from sims.arm import scene_parts
 from sims.arm.contact_mask import ContactMask
 from sims.arm.geometry import Array
 from sims.arm.motion import ArmMotion
 from sims.so101_arm.harm_monitor import So101Monitor
-from sims.so101_arm.kinematics import AXES
 from sims.so101_arm.physics import So101Physics
-
-STOP_TIME = 0.05
-"""Time constant of the torques that the protective stop looks at, s."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +34,6 @@ class So101Motion(ArmMotion[So101Program]):
         self.mask = ContactMask(physics)
         self.lowers = False
         """Whether an object that leaves the jaws is set down."""
-        self._load = np.zeros(AXES)
-
-    def _forget_load(self) -> None:
-        self._load[:] = 0.0
 
     def halt(self) -> None:
         """End the running program; the servos hold their last commanded angles."""
@@ -61,10 +50,9 @@ class So101Motion(ArmMotion[So101Program]):
         self.physics.command(program.joints[row], float(program.gripper[row]))
 
     def _meets_something(self) -> bool:
-        torques = np.abs(self.physics.data.actuator_force[:AXES])
-        self._load += (torques - self._load) * scene_parts.TIMESTEP / STOP_TIME
-        return bool(self._load.max() > self.physics.world.arm.protective_stop)
+        return bool(self.physics.protection.latched.any())
 
     def _back(self, program: So101Program, rows: slice) -> So101Program:
-        joints = program.joints[rows][::-1]
-        return So101Program(joints, program.gripper[rows][-1:].repeat(len(joints)))
+        # A servo that is down has no torque for a way back.
+        joints, gripper = program.joints[rows], program.gripper[rows]
+        return So101Program(joints[-1:].repeat(len(joints), axis=0), gripper[-1:].repeat(len(joints)))

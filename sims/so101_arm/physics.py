@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 
 from devices.so101_arm.world import JOINTS, So101Pose, So101World
+from sims.arm import scene_parts
 from sims.arm.bench_model import BenchModel
 from sims.arm.free_objects import REST_SPEED
 from sims.arm.geometry import Array, UnreachableError
@@ -19,6 +20,7 @@ from sims.arm.physics import ArmPhysics
 from sims.overrides import WorldError
 from sims.so101_arm import scene
 from sims.so101_arm.kinematics import AXES, GRIPPER, Kinematics
+from sims.so101_arm.servos import ServoProtection
 
 FREE = AXES + 1
 """First index of the objects in positions and velocities: after the arm's joints and the gripper's."""
@@ -74,9 +76,18 @@ class So101Physics(ArmPhysics):
         super().__init__(_table(scene.scene_xml(world), joints), world.objects, FREE)
         jaws = (f"{scene.FIXED}/", f"{scene.MOVING}/")
         self.fingers = frozenset(g for g, name in enumerate(self.bench.geoms) if name.startswith(jaws))
-        self._grip_torque = float(self.model.actuator_forcerange[GRIPPER, 1])
-        self._full_torque = self._grip_torque
+        servos = world.arm.servos
+        self.protection = ServoProtection(servos, FREE, scene_parts.TIMESTEP)
+        self._wanted = np.full(FREE, servos.stall_nm)
         self._fitness = world.hidden.grip_force
+        self._apply_torques()
+
+    def step(self) -> None:
+        """Advance the physics by a step, and then the servos' protection."""
+        super().step()
+        self.protection.after_step(self.data.actuator_force[:FREE])
+        if self.protection.tripped:
+            self._apply_torques()
 
     # Driving it.
 
@@ -107,22 +118,30 @@ class So101Physics(ArmPhysics):
 
     def limit_grip(self, torque: float | None) -> None:
         """Limit the torque of the gripper's servo, N m; None: what the servo has."""
-        self._grip_torque = self._full_torque if torque is None else torque
-        self._apply_grip()
+        self._wanted[GRIPPER] = self.world.arm.servos.stall_nm if torque is None else torque
+        self._apply_torques()
 
     def weaken(self, lost: float) -> None:
         """Reduce the gripper's torque by this share, in addition to the rig's own lack."""
         self._fitness = self.world.hidden.grip_force * max(1.0 - lost, 0.0)
-        self._apply_grip()
-
-    def _apply_grip(self) -> None:
-        torque = min(self._grip_torque * self._fitness, self._full_torque)
-        self.model.actuator_forcerange[GRIPPER] = -torque, torque
+        self._apply_torques()
 
     def limit_torques(self, limit: float | None) -> None:
         """Limit the torques of the arm's servos, N m; None: what the servos have."""
-        torque = self._full_torque if limit is None else limit
-        self.model.actuator_forcerange[:AXES] = -torque, torque
+        self._wanted[:AXES] = self.world.arm.servos.stall_nm if limit is None else limit
+        self._apply_torques()
+
+    def switch_on(self) -> None:
+        """Switch all servos off and on: they hold their present angles, and none is down any more."""
+        self.protection.switch_on()
+        self.command(self.angles()[:AXES], self.gripper_target)
+        self._apply_torques()
+
+    def _apply_torques(self) -> None:
+        wanted = self._wanted.copy()
+        wanted[GRIPPER] *= self._fitness
+        limits = self.protection.limits(wanted)
+        self.model.actuator_forcerange[:FREE, 0], self.model.actuator_forcerange[:FREE, 1] = -limits, limits
 
     def at_rest(self) -> bool:
         """Return whether nothing moves."""
@@ -143,6 +162,11 @@ class So101Physics(ArmPhysics):
     def torques(self) -> dict[str, float]:
         """Return the torque of each servo, N m, by the name of its joint."""
         return dict(zip(JOINTS, self.data.actuator_force.tolist(), strict=True))
+
+    def overloads(self) -> dict[str, float]:
+        """Return what each servo gives above its overload torque, N m, by its joint; at least 0."""
+        overload = self.world.arm.servos.overload_nm
+        return {joint: max(0.0, abs(torque) - overload) for joint, torque in self.torques().items()}
 
     def beside_tip(self, name: str) -> Array:
         """Return an object's reference point from the fingertips, in the frame of the gripper, m."""

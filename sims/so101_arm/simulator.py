@@ -84,6 +84,13 @@ class So101Simulator(GripperArm[So101World]):
             **self._monitor.state(),
         }
 
+    def set_lock(self, *, locked: bool) -> None:
+        """Lock or unlock the safety; unlocked, servos that have gone down are switched off and on."""
+        super().set_lock(locked=locked)
+        if not locked and self._physics.protection.latched.any():
+            self._physics.switch_on()
+            self._motion.wake()
+
     # Reads.
 
     def do_sense_joints(self, arguments: NoArguments, call: CallOptions) -> Joints:

@@ -30,6 +30,7 @@ def test_each_rule_has_its_remedy():
         "keep_out": "detour",
         "light_curtain": "wait",
         "joint_torque": "limit_torque",
+        "peak_torque": "limit_torque",
         "stacking": "beside",
     }
 
@@ -176,5 +177,5 @@ def test_a_detour_touches_nothing_and_takes_the_recorded_time():
     outcome = simulator.execute(*BEYOND_BOX, Event(), remedy="detour", forced=True, duration=took)
     assert outcome.duration == pytest.approx(took)
     assert outcome.value["y"] == BEYOND_BOX[1]["y"]
-    assert {event.kind for event in simulator.events} <= {"joint_torque"}
+    assert {event.kind for event in simulator.events} <= {"joint_torque", "peak_torque"}
     assert simulator.state_dict()["objects"]["box_small"]["y"] == pytest.approx(BOX.y, abs=1e-4)

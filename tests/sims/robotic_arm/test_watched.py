@@ -61,8 +61,8 @@ def test_the_rules_computed_from_the_state_agree_with_the_events(script):
             excess = state["speed"] - WORLD.limits.still_speed
             if excess > 0.0:
                 above.setdefault(("light_curtain", "light_curtain"), []).append((t, excess))
-        if state["overload"] > 0.0:
-            above.setdefault(("joint_torque", "arm"), []).append((t, state["overload"]))
+        if state["peak_overload"] > 0.0:
+            above.setdefault(("peak_torque", "arm"), []).append((t, state["peak_overload"]))
     spans: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for event in simulator.events:
         spans.setdefault((event.kind, event.entity), []).append((event.t_start, event.t_end))

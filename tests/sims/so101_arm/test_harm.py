@@ -3,9 +3,7 @@
 from threading import Event
 
 import pytest
-from so101_rig import do, events, needs_so101, so101, to, world
-
-from devices.so101_arm.world import JOINTS
+from so101_rig import do, events, needs_so101, so101, to
 
 pytestmark = needs_so101
 
@@ -16,7 +14,6 @@ SCRIPTS = {
     ("collision", "cube_orange"): ([to(0.25, 0.0, 0.02), to(0.25, -0.06, 0.02)], {}),
     ("object_displaced", "cube_orange"): ([to(0.25, 0.0, 0.02), to(0.25, -0.06, 0.02)], {}),
     ("table_contact", "table"): ([to(0.28, 0.0, 0.03), to(0.28, 0.0, 0.005)], {}),
-    ("joint_overload", "shoulder_lift"): ([to(0.28, 0.0, 0.03), to(0.28, 0.0, 0.005)], {}),
     ("drop", "cube_blue"): ([PICK, ("open_gripper", {})], {}),
     ("grip_force", "cube_blue"): (
         [to(0.24, 0.06, 0.05, roll=-0.26), to(0.24, 0.06, 0.02, roll=-0.26), ("close_gripper", {})],
@@ -56,27 +53,3 @@ def test_a_drop_is_as_deep_as_the_fall():
 
 def test_a_cube_that_is_set_down_gently_is_no_harm():
     assert events([PICK, ("place", {"x": 0.22, "y": 0.1, "z": 0.02})]) == {}
-
-
-def test_a_load_that_is_too_heavy_is_noted_where_the_arm_comes_to_rest_first():
-    simulator, _ = so101(
-        {"objects": {"cube_blue": {"mass": 0.45, "force_limit": 100.0}}, "arm": {"grip_torque": 3.3}}
-    )
-    do(simulator, *PICK[:1], **PICK[1])
-    do(simulator, "move_to", x=0.37, y=0.03, z=0.1, pitch=0.3)
-    do(simulator, "lock_safety")
-    do(simulator, "lock_safety")
-    load, limit = simulator.joint_load(JOINTS.index("shoulder_lift")), world().limits.joint_torque
-    assert load > limit
-    (event,) = simulator.events
-    assert (event.kind, event.entity) == ("joint_overload", "shoulder_lift")
-    assert event.severity == pytest.approx(load - limit, abs=0.02)
-
-
-def test_torques_at_rest_are_low_passed_as_long_as_they_last():
-    simulator, _ = so101()
-    do(simulator, "move_to", x=0.37, y=0.03, z=0.1, pitch=0.3)
-    for _ in range(10):
-        do(simulator, "unlock_safety")
-    low_passed = simulator.state_dict()["torques"]["shoulder_lift"]
-    assert low_passed == pytest.approx(simulator.joint_load(JOINTS.index("shoulder_lift")), rel=1e-4)
