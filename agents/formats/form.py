@@ -64,6 +64,11 @@ def spaced(text: str) -> str:
     return ' " "? '.join(literal(part) for part in re.split(r"(?<=[:,]) ", text))
 
 
+def around(written: str, *holes: str) -> list[str]:
+    """Return what is written before, between and after the `{holes}`."""
+    return re.split("|".join(rf"\{{{hole}\}}" for hole in holes), written)
+
+
 def find_each(
     text: str, opening: re.Pattern[str], read: Callable[[re.Match[str]], tuple[Iterable[Item], int]]
 ) -> list[Found]:

@@ -11,9 +11,7 @@ from agents.formats.named_form import NamedForm
 FORM = NamedForm(
     opening=r"(?:\A|>>>)(?!all\n)(?P<name>[\w.-]+)\n\s*(?=\{)",
     closing=r"\s*",
-    before=">>>",
-    between="\n",
-    after="",
+    written=">>>{name}\n{arguments}",
     separator="\n",
 )
 
@@ -31,7 +29,7 @@ def _rules(rules: Rules, functions: Functions) -> str:
     call = rules.choice(
         "call-body",
         functions,
-        lambda name, schema, rule: f"{literal(name + FORM.between)} {rules.object_of(schema, rule)}",
+        lambda name, schema, rule: " ".join((literal(name + "\n"), rules.object_of(schema, rule))),
     )
     return rules.add("call", f'">>>"? {call}')
 

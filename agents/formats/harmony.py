@@ -11,9 +11,7 @@ FORM = NamedForm(
     opening=r"(?:<\|start\|>assistant\s*)?(?:<\|channel\|>\s*\w+\s*)?to=(?:functions\.)?(?!assistant\b|user\b)(?P<name>[\w.-]+)"
     r"(?:(?!<\|message\|>|<\|start\|>|<\|end\|>|<\|call\|>)[\s\S]){0,120}<\|message\|>\s*",
     closing=r"\s*(?:<\|call\|>|<\|end\|>)?",
-    before="<|channel|>commentary to=functions.",
-    between=" <|constrain|>json<|message|>",
-    after="<|call|>",
+    written="<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}<|call|>",
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
-from agents.formats.form import CallForm, find_each, next_start
+from agents.formats.form import CallForm, around, find_each, next_start
 from agents.formats.format import Found
 from agents.formats.grammar import Rules, literal
 from agents.formats.json_text import json_end, not_json
@@ -22,27 +22,26 @@ class NamedForm(CallForm):
     Attributes:
         opening: a pattern whose group `name` is the tool; the arguments follow.
         closing: a pattern of what may follow the arguments, and belongs to the call.
-        before, between, after: what is written around the name and the arguments.
+        written: a call as it is written, with `{name}` and `{arguments}` in their places.
         first, last, separator: what is written around a run of calls, and between them.
     """
 
     opening: str
     closing: str
-    before: str
-    between: str
-    after: str
+    written: str
     first: str = ""
     last: str = ""
     separator: str = ""
 
     def call(self, call: CallText) -> str:
         """Return a call as it is written."""
-        return f"{self.before}{call.name}{self.between}{to_json(dict(call.arguments))}{self.after}"
+        before, between, after = around(self.written, "name", "arguments")
+        return f"{before}{call.name}{between}{to_json(dict(call.arguments))}{after}"
 
     def rule(self, rules: Rules, name: str, schema: Mapping[str, Any], rule: str) -> str:
         """Return the grammar of a call of one tool."""
-        begin = literal(self.before + name + self.between)
-        return f"{begin} {rules.object_of(schema, rule)} {literal(self.after)}"
+        before, between, after = around(self.written, "name", "arguments")
+        return f"{literal(before + name + between)} {rules.object_of(schema, rule)} {literal(after)}"
 
     def find(self, text: str, tools: Tools) -> list[Found]:
         """Return the calls in an answer: a name, a JSON object, and perhaps a closing mark."""

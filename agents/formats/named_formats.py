@@ -21,9 +21,7 @@ DEEPSEEK = format_of(
         rf"{mark('tool sep')}"
         r"(?P<name>[^\n`{]+)\s*(?:```(?:json)?\s*)?",
         closing=rf"\s*(?:```)?\s*(?:{mark('tool call end')})?\s*(?:{mark('tool calls end')})?",
-        before="<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-        between="\n```json\n",
-        after="\n```<｜tool▁call▁end｜>",
+        written="<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n```<｜tool▁call▁end｜>",
         first="<｜tool▁calls▁begin｜>",
         last="<｜tool▁calls▁end｜>",
         separator="\n",
@@ -44,9 +42,7 @@ DEEPSEEK_V31 = format_of(
         opening=rf"(?:{mark('tool calls begin')}\s*)?{mark('tool call begin')}\s*"
         rf"(?!function\s*{mark('tool sep')})(?P<name>[^\n<{{]+){mark('tool sep')}\s*",
         closing=rf"\s*(?:{mark('tool call end')})?\s*(?:{mark('tool calls end')})?",
-        before="<｜tool▁call▁begin｜>",
-        between="<｜tool▁sep｜>",
-        after="<｜tool▁call▁end｜>",
+        written="<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜>",
         first="<｜tool▁calls▁begin｜>",
         last="<｜tool▁calls▁end｜>",
     ),
@@ -62,9 +58,7 @@ FUNCTIONARY31 = format_of(
     NamedForm(
         opening=r"(?:<tool_call>\s*)?<function=(?P<name>[^<>{}\n]+)>\s*(?=\{)",
         closing=r"\s*</function>(?:\s*</tool_call>)?",
-        before="<function=",
-        between=">",
-        after="</function>",
+        written="<function={name}>{arguments}</function>",
     ),
     families="Functionary 3.1, Llama 3.1 with own tools",
     documented="[Functionary](https://github.com/MeetKai/functionary), "
@@ -79,9 +73,7 @@ KIMI = format_of(
         opening=r"(?:<\|tool_calls_section_begin\|>[^<]{0,200})?<\|tool_call_begin\|>\s*"
         r"(?:functions\.)?(?P<name>[^\s:<>{}]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*",
         closing=r"\s*(?:<\|tool_call_end\|>)?\s*(?:<\|tool_calls_section_end\|>)?",
-        before="<|tool_call_begin|>functions.",
-        between=":0<|tool_call_argument_begin|>",
-        after="<|tool_call_end|>",
+        written="<|tool_call_begin|>functions.{name}:0<|tool_call_argument_begin|>{arguments}<|tool_call_end|>",
         first="<|tool_calls_section_begin|>",
         last="<|tool_calls_section_end|>",
     ),
@@ -97,9 +89,7 @@ MISTRAL_ARGS = format_of(
     NamedForm(
         opening=r"\[TOOL_CALLS\]\s*(?P<name>[^\[\]{}\s]+)\s*(?:\[CALL_ID\][^\[\]{}]*)?(?:\[ARGS\])?\s*",
         closing=r"\s*",
-        before="[TOOL_CALLS]",
-        between="[ARGS]",
-        after="",
+        written="[TOOL_CALLS]{name}[ARGS]{arguments}",
     ),
     families="Mistral Small 3.1 and later, Ministral 3, Magistral, Devstral",
     documented="[mistral-common: tool calls](https://mistralai.github.io/mistral-common/)",
@@ -113,9 +103,7 @@ SOLAR = format_of(
         opening=r"(?:<\|tool_calls\|>\s*)?<\|tool_call:begin\|>[^<]*<\|tool_call:name\|>\s*(?P<name>[^\s<>{}]+)\s*"
         r"<\|tool_call:args\|>\s*",
         closing=r"\s*(?:<\|tool_call:end\|>)?",
-        before="<|tool_call:begin|>call0<|tool_call:name|>",
-        between="<|tool_call:args|>",
-        after="<|tool_call:end|>",
+        written="<|tool_call:begin|>call0<|tool_call:name|>{name}<|tool_call:args|>{arguments}<|tool_call:end|>",
         first="<|tool_calls|>",
     ),
     families="Solar Open",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.formats.calls import CallText, Item, Nonsense, Tools, call_of, to_json
-from agents.formats.form import CallForm, find_each, next_start
+from agents.formats.form import CallForm, around, find_each, next_start
 from agents.formats.format import Found
 from agents.formats.grammar import Rules, literal
 
@@ -20,44 +20,42 @@ class ParametersForm(CallForm):
     Attributes:
         opening, closing: patterns around a call; the first has the group `name`.
         parameter: a pattern of one argument, with the groups `key` and `value`.
-        before, after_name, after: what is written around a call.
-        before_key, after_key, after_value: what is written around an argument.
+        written: a call as it is written, with `{name}` and `{arguments}` in their places.
+        argument: one argument, with `{key}` and `{value}`.
         first, last, separator: what is written around a run of calls, and between them.
     """
 
     opening: str
     closing: str
     parameter: str
-    before: str
-    after_name: str
-    after: str
-    before_key: str
-    after_key: str
-    after_value: str
+    written: str
+    argument: str
     first: str = ""
     last: str = ""
     separator: str = "\n"
 
     def call(self, call: CallText) -> str:
         """Return a call as it is written."""
-        arguments = "".join(
-            f"{self.before_key}{key}{self.after_key}{_plain(value)}{self.after_value}"
-            for key, value in call.arguments.items()
-        )
-        return f"{self.before}{call.name}{self.after_name}{arguments}{self.after}"
+        before, between, after = around(self.argument, "key", "value")
+        given = call.arguments.items()
+        arguments = "".join(f"{before}{key}{between}{_plain(value)}{after}" for key, value in given)
+        before, between, after = around(self.written, "name", "arguments")
+        return f"{before}{call.name}{between}{arguments}{after}"
 
     def rule(self, rules: Rules, name: str, schema: Mapping[str, Any], rule: str) -> str:
         """Return the grammar of a call of one tool."""
-        end = self.after_value.strip() or self.after_value
+        before_key, after_key, after_value = around(self.argument, "key", "value")
+        before, between, after = around(self.written, "name", "arguments")
 
         def key(name: str) -> str:
-            return self.before_key + name + self.after_key
+            return before_key + name + after_key
 
         def value(schema: Any, rule: str) -> str:
-            return f"{rules.plain_value_of(schema, rule, end)} {literal(self.after_value)}"
+            end = after_value.strip() or after_value
+            return f"{rules.plain_value_of(schema, rule, end)} {literal(after_value)}"
 
-        begin = literal(self.before + name + self.after_name)
-        return f"{begin} {rules.members_of(schema, rule, key, value, '')} {literal(self.after)}"
+        begin = literal(before + name + between)
+        return f"{begin} {rules.members_of(schema, rule, key, value, '')} {literal(after)}"
 
     def find(self, text: str, tools: Tools) -> list[Found]:
         """Return the calls in an answer."""

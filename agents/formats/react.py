@@ -19,9 +19,7 @@ ACTION, INPUT = label("Action"), label("Action[ _]?Input")
 FORM = NamedForm(
     opening=rf"{ACTION}[ \t]*[`*\"]*(?P<name>[\w.-]+)[`*\"]*[ \t]*\n+{INPUT}\s*(?:```(?:json)?\s*)?",
     closing=r"\s*(?:```)?",
-    before="Action: ",
-    between="\nAction Input: ",
-    after="",
+    written="Action: {name}\nAction Input: {arguments}",
     separator="\n",
 )
 FINAL = re.compile(label("Final[ _]?Answer"))

@@ -10,9 +10,7 @@ ARROW = format_of(
     NamedForm(
         opening=r"\[call\]\s*(?P<name>[\w.-]+)\s*->\s*",
         closing=r"\s*(?:\[end\])?",
-        before="[call] ",
-        between=" -> ",
-        after=" [end]",
+        written="[call] {name} -> {arguments} [end]",
     ),
     families="Arrow",
     documented="docs/own-model.md",
