@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from devices.drivers.patterns import Pattern
-from devices.drivers.values import Number, Scalar, Strict, Value
+from devices.drivers.values import Number, Scalar, Scope, Strict, Value, evaluate, number
+from devices.outcome import Refusal
 
 KINDS = ("send", "realtime", "publish", "wait", "set", "use")
 
@@ -122,6 +124,29 @@ class Need(Strict):
         if (self.equals is None) == (self.table is None):
             raise ValueError("`remembered` goes with `equals`, and `near` with `table`")
         return self
+
+    def check(self, scope: Scope) -> None:
+        """Check the condition.
+
+        Raises:
+            Refusal: with its own code and message, or `unknown_name`.
+        """
+        if self.remembered is not None:
+            if scope.memory.get(self.remembered) != self.equals:
+                raise Refusal(self.code, self.message)
+            return
+        assert self.near is not None and self.table is not None, "the file's check makes sure"
+        name = str(evaluate(self.near, scope))
+        place = scope.tables[self.table].get(name)
+        if place is None:
+            known = ", ".join(scope.tables[self.table]) or "none"
+            raise Refusal("unknown_name", f"there is no {name!r}; there are {known}.")
+        # A machine that has not reported its position is near nothing.
+        away = math.hypot(
+            *(float(scope.memory.get(axis, math.inf)) - float(place[axis]) for axis in ("x", "y"))
+        )
+        if not away <= number(self.within, scope):
+            raise Refusal(self.code, self.message)
 
 
 class ToolDriver(Strict):

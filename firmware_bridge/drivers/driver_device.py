@@ -11,7 +11,6 @@ from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
-from devices.drivers.needs import check_need
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
@@ -148,7 +147,7 @@ class DriverDevice:
             self.machine.ensure()
         scope = self.machine.scope.for_call(arguments)
         for need in mapped.needs:
-            check_need(need, scope)
+            need.check(scope)
         halted = self.machine.halted
         runner = self.machine.runner(scope, lambda: stop.is_set() or halted.is_set())
         runner.in_call = True
