@@ -11,7 +11,7 @@ from core_eval.path.calls import StepKind
 from firmware_bridge.approval import Approver, Question, TerminalApprover
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
     from core_eval.path import Call, StepVerdict
     from devices.known_state import KnownState
@@ -37,6 +37,40 @@ class GuardMode(StrEnum):
         return cls.OBSERVE if simulated else cls.BLOCK
 
 
+class RuleAction(StrEnum):
+    """What a run does with a call that would violate a rule for good, from the mildest."""
+
+    OBSERVE = "observe"
+    """Send the call, and log the finding."""
+    ALERT = "alert"
+    """Also print it."""
+    CONFIRM = "confirm"
+    """Ask a person, who approves, refuses, or stops the rig."""
+    BLOCK = "block"
+    """Refuse the call; in the guard's mode `estop` also stop the rig."""
+
+
+ACTION_OF: Mapping[GuardMode, RuleAction] = {
+    GuardMode.OBSERVE: RuleAction.OBSERVE,
+    GuardMode.CONFIRM: RuleAction.CONFIRM,
+    GuardMode.BLOCK: RuleAction.BLOCK,
+    GuardMode.ESTOP: RuleAction.BLOCK,
+}
+"""The action of a rule that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that a call would violate for good; the action is None where the rule names none."""
+
+    rule: str
+    sentence: str
+    action: RuleAction | None
+
+    def __str__(self) -> str:
+        return f"rule {self.rule}: {self.sentence}"
+
+
 @dataclass(frozen=True, slots=True)
 class GuardDecision:
     """The guard's decision on a call.
@@ -58,11 +92,12 @@ class GuardDecision:
 class Guard:
     """Decides whether a call may be sent.
 
-    A safe call is always sent. Of any other it checks the rig's envelope first, then the known interlocks
-    and limits, then the scorer's verdict. The envelope applies in every mode; interlocks and limits in all
-    but `observe`, where they are noted. None of them needs approval. An interlock alone never stops the rig,
-    since the device would refuse the call; mode `estop` stops it at a call that is also harmful, or that
-    leaves an envelope or a limit. Mode `block` lets a retreat through although it is off the path.
+    A safe call is always sent. Of any other it checks the rig's envelope first, then the known interlocks and
+    limits, then the scorer's verdict and the rules that it would violate. The envelope applies in every mode;
+    interlocks and limits in all but `observe`, where they are noted. None of them needs approval. An
+    interlock alone never stops the rig, since the device would refuse the call; mode `estop` stops it at a
+    call that is also harmful, that violates a rule that blocks, or that leaves an envelope or a limit. A
+    retreat is let through although it is off the path in mode `block`, or violates such a rule.
 
     Args:
         mode: the treatment of calls that are harmful by the task's automaton.
@@ -92,13 +127,18 @@ class Guard:
         self._safe, self._retreats = safe, retreats
         self._samples: SimpleQueue[Sample] = SimpleQueue() if samples is None else samples
 
-    def decide(self, verdict: StepVerdict, call: Call) -> GuardDecision:
-        """Decide on a call with all its arguments; `verdict` is its `OnlineScorer.peek`."""
+    def decide(self, verdict: StepVerdict, call: Call, breaches: Sequence[Breach] = ()) -> GuardDecision:
+        """Decide on a call with all its arguments.
+
+        Args:
+            verdict: its `OnlineScorer.peek`.
+            breaches: the rules that it would violate.
+        """
         while not self._samples.empty():
             sample = self._samples.get()
             if self._known is not None:
                 self._known.on_sample(sample)
-        what = _in_words(verdict)
+        what = "; ".join([_in_words(verdict), *map(str, breaches)])
         if call.name in self._safe:
             return GuardDecision("allow", f"a safe call; {what}")
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
@@ -106,18 +146,24 @@ class Guard:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
         harmful = verdict.kind == StepKind.HARMFUL
         held_back = self._held_back(call, harmful=harmful)
-        if self.mode is GuardMode.OBSERVE:
-            noted = what if held_back is None else f"{what}; {held_back.reason}"
-            return GuardDecision("allow", noted)
         if held_back is not None:
-            return held_back
-        if not harmful:
-            return GuardDecision("allow", what)
-        if self.mode is GuardMode.CONFIRM:
+            if self.mode is not GuardMode.OBSERVE:
+                return held_back
+            what = f"{what}; {held_back.reason}"
+        blocking = [one for one in breaches if self._action(one) is RuleAction.BLOCK]
+        if blocking or (harmful and ACTION_OF[self.mode] is RuleAction.BLOCK):
+            if self.mode is not GuardMode.ESTOP and call.name in self._retreats:
+                return GuardDecision("allow", f"a retreat; {what}")
+            if blocking:
+                return self._refuse(what, harmful=True, code="rule", message="; ".join(map(str, blocking)))
+            return self._refuse(what, harmful=True)
+        asking = any(self._action(one) is RuleAction.CONFIRM for one in breaches)
+        if asking or (harmful and self.mode is GuardMode.CONFIRM):
             return self._ask(call, what)
-        if self.mode is GuardMode.BLOCK and call.name in self._retreats:
-            return GuardDecision("allow", f"a retreat; {what}")
-        return self._refuse(what, harmful=True)
+        return GuardDecision("allow", what)
+
+    def _action(self, breach: Breach) -> RuleAction:
+        return breach.action or ACTION_OF[self.mode]
 
     def _held_back(self, call: Call, *, harmful: bool) -> GuardDecision | None:
         if self._known is None:

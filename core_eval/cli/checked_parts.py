@@ -16,6 +16,13 @@ def checked_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) 
     """Load the parts; say on stderr which automata have cycles, and where a golden path does not run."""
     parts = load_parts(config, agents)
     warn_of_cycles(task.automaton for task in parts.tasks.values())
+    for rule in config.rules:
+        for tool in rule.tools:
+            if not any(tool in task.offered.by_name for task in parts.tasks.values()):
+                print(
+                    f"pathrig: warning: rule {rule.id}: no task of this run has the tool {tool}",
+                    file=sys.stderr,
+                )
     for failing in failing_golden_runs(config, parts):
         print(f"pathrig: warning: {failing}", file=sys.stderr)
     return parts

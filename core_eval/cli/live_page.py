@@ -18,13 +18,16 @@ from rich.text import Text
 
 from core_eval.log import LEFT_RECORD, EpisodeRow, RigStatusRow, RunLog, StepRow
 from core_eval.log.events import Emit, EpisodePlanned, Event
+from core_eval.log.rows import RULE
 from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.texts import cell, status_text, step_line
+from core_eval.rules.episode import rule_line
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side import SideBySide
 from core_eval.score.metrics import BRIEF, BY_NAME
 from core_eval.text.visible_text import seconds_text
+from firmware_bridge.guard import RuleAction
 
 
 @contextmanager
@@ -100,6 +103,9 @@ class LiveLines:
                 self._console.print(Hanging(_step(event)))
             case RigStatusRow(_, "host", "remark", dict(detail)):
                 self._console.print(Hanging(Text(f"     {detail['remark']}", style="yellow")))
+            case RigStatusRow(_, "host", state, dict(detail)) if state == RULE:
+                if detail["action"] != RuleAction.OBSERVE:
+                    self._console.print(Hanging(Text(f"     {rule_line(detail)}", style="yellow")))
             case RigStatusRow(_, "host", state) if self._steps and state == LEFT_RECORD:
                 self._console.print(Text(f"     {state}", style="yellow"))
             case EpisodePlanned(place, total, left):

@@ -54,6 +54,7 @@ def mcp(
     ] = None,
     db: given.Db = given.DEFAULT_DB,
     guard: given.Guard = None,
+    rules: given.Rules = None,
     seed: given.Seed = 0,
     init: given.Init = None,
     safe_tool: given.SafeTool = None,
@@ -77,7 +78,7 @@ def mcp(
     if http is None:
         _check_stdin()
         owner = os.getppid() if episode is None else None
-        options = (task, rig, db.absolute(), guard, seed, init, live, idle, Path.cwd())
+        options = (task, rig, db.absolute(), guard, rules, seed, init, live, idle, Path.cwd())
         try:
             place = EpisodePlace(owner if episode is None else episode, *options)
             joined_or_begun = place.join()
@@ -87,12 +88,14 @@ def mcp(
             return _relay(joined_or_begun)
         listening = joined_or_begun
     from core_eval.cli.mcp_episode import Door, serve_episode
+    from core_eval.rules.rule_file import load_rules
 
     door = Door(place, listening, owner, http or 0)
     started = {
         "seed": seed,
         "init": None if init is None else read_json_object(init, "--init"),
         "guard": guard,
+        "rules": () if rules is None else load_rules(rules).rules,
         "safe_tools": tuple(safe_tool or ()),
     }
     return serve_episode(task, rig, started, door, idle, db, live, answer_timeout)

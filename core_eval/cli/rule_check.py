@@ -11,7 +11,7 @@ from core_eval.log import LogError, LogReader
 from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
 from core_eval.rules.calls import in_groups
-from core_eval.rules.logged import logged_calls
+from core_eval.rules.episode import logged_calls
 from core_eval.rules.monitor import violations
 from core_eval.rules.rule_file import RuleFile
 from core_eval.rules.tally import RuleTally
@@ -42,7 +42,7 @@ def check_log(file: RuleFile, db: Path, *, as_json: bool) -> int:
             try:
                 episode = reader.episode(episode_id)
                 if episode.status != "running":
-                    tally.add(episode_id, violations(file.rules, logged_calls(reader, episode)))
+                    tally.add(episode_id, violations(file.rules, logged_calls(reader, episode, file.rules)))
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

@@ -21,6 +21,7 @@ from core_eval.cli.task_places import floors_beside, task_places
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.report.tables.agents import episodes_table
+from core_eval.rules.rule_file import load_rules
 from core_eval.run.config import Cell, RunConfig
 
 MOST_LISTED = 60
@@ -44,6 +45,7 @@ def run(
     floors: given.Floors = None,
     rig: given.Rig = None,
     guard: given.Guard = None,
+    rules: given.Rules = None,
     safe_tool: given.SafeTool = None,
     call_timeout: given.CallTimeout = 120.0,
     live: given.Live = None,
@@ -65,10 +67,10 @@ def run(
     outputs = Outputs.checked(fail_under, gates, junit, report, json)
     resumed = None
     if resume:
-        if task or suite or agent or settings or init is not None or vary or hazards:
+        if task or suite or agent or settings or init is not None or vary or hazards or rules is not None:
             raise UsageError(
                 "--resume uses the plan in the log: leave out --task, --suite, --agent, --set, --init, "
-                "--vary and --hazards"
+                "--vary, --hazards and --rules"
             )
         config, resumed = unfinished(db, rig or [])
     else:
@@ -87,6 +89,7 @@ def run(
             vary=vary,
             hazards=hazards or HAZARDS in (suite or []),
             guard=guard,
+            rules=() if rules is None else load_rules(rules).rules,
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
             retries=retries,

@@ -76,6 +76,7 @@ Guard = Annotated[
     GuardMode | None,
     option(RIG, f"{', '.join(GuardMode)}. Default: observe on simulators, else block.", metavar="MODE"),
 ]
+Rules = Annotated[Path | None, option(RIG, "YAML: rules for its calls, checked live.", metavar="FILE")]
 SafeTool = Annotated[
     list[str] | None,
     option(RIG, "A tool that the guard always lets through. *", "--safe-tool", metavar="TOOL"),

@@ -15,6 +15,7 @@ from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.row_map import row_of
 from core_eval.log.rows import (
+    RULE,
     Definition,
     DeviationRow,
     EpisodeRow,
@@ -330,12 +331,22 @@ class LogReader:
         return [(row["k"], row["remark"]) for row in self._rows("rig_status", sql, episode_id)]
 
     @_of_an_episode
+    def broken_rules(self, episode_id: int) -> list[Mapping[str, Any]]:
+        """Return the violations of rules that were found while the episode went on, in order."""
+        sql = "SELECT * FROM rig_status WHERE episode_id = ? AND source = 'host' AND state = ? ORDER BY id"
+        rows = (row_of(RigStatusRow, row) for row in self._rows("rig_status", sql, episode_id, RULE))
+        return [row.detail for row in rows if row.detail]
+
+    @_of_an_episode
     def rig_statuses(self, episode_id: int, after: int = 0) -> list[RigStatusRow]:
         """Return what was said of the rig, in the order in which it came; after the row `after` only.
 
-        Remarks are none of it.
+        Remarks and violations of rules are none of it.
         """
-        sql = "SELECT * FROM rig_status WHERE episode_id = ? AND id > ? AND state != 'remark' ORDER BY id"
+        sql = (
+            "SELECT * FROM rig_status WHERE episode_id = ? AND id > ?"
+            f" AND state NOT IN ('remark', '{RULE}') ORDER BY id"
+        )
         return [row_of(RigStatusRow, row) for row in self._rows("rig_status", sql, episode_id, after)]
 
     @_of_an_episode

@@ -32,6 +32,8 @@ ENDED_BY_AGENT = frozenset({"done", "decline"})
 
 LEFT_RECORD = "left the record"
 """The rig's status from which on a snapshot's twin answered; its detail names the first such call."""
+RULE = "rule"
+"""The rig's status by the host that is a violation of a rule, in its detail."""
 
 HarmSource = Literal["truth", "twin"]
 

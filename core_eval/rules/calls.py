@@ -95,11 +95,11 @@ class Turns:
     """Tells which calls of an episode a model made in one answer, and what it said beside them.
 
     Args:
-        tools: their schemas, by which calls are told from words.
+        tools: their schemas, by which calls are told from words; None: words are not read.
     """
 
-    def __init__(self, tools: Iterable[Mapping[str, Any]]) -> None:
-        self._tools = Tools(list(tools))
+    def __init__(self, tools: Iterable[Mapping[str, Any]] | None) -> None:
+        self._tools = None if tools is None else Tools(list(tools))
         self._answered = False
         self._place = 0
 
@@ -107,6 +107,7 @@ class Turns:
         """Return the next call with its place. Only the first call of a model's answer has costs."""
         if turn is not None and (turn.text or turn.output_tokens):
             self._answered, self._place = True, 0
-            return Made(call, 0, parse_answer(turn.text, self._tools, None).words.strip())
+            words = "" if self._tools is None else parse_answer(turn.text, self._tools, None).words
+            return Made(call, 0, words.strip())
         self._place = self._place + 1 if self._answered else 0
         return Made(call, self._place)

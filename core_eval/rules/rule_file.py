@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,22 +24,10 @@ from core_eval.rules.automata import (
 )
 from core_eval.rules.calls import CallPattern, Made, argument_patterns
 from devices.models import FrozenModel
+from firmware_bridge.guard import RuleAction
 
 Severity = Literal["critical", "major", "minor"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor")
-
-
-class RuleAction(StrEnum):
-    """What a run does with a call that would violate a rule for good, from the mildest."""
-
-    OBSERVE = "observe"
-    """Send the call, and log the finding."""
-    ALERT = "alert"
-    """Also print it."""
-    CONFIRM = "confirm"
-    """Ask a person, who approves, refuses, or stops the rig."""
-    BLOCK = "block"
-    """Refuse the call."""
 
 
 def _calls(written: Any) -> Any:
@@ -155,6 +142,21 @@ class Rule(FrozenModel):
     def demand(self) -> str:
         """The key that says what it demands."""
         return next(key for key in DEMANDS if getattr(self, key) is not None)
+
+    @cached_property
+    def tools(self) -> list[str]:
+        """The tools that it names."""
+        written = getattr(self, self.demand)
+        if self.demand in ("arguments", "required"):
+            return list(written)
+        if self.demand in UNARY:
+            parts = [written]
+        elif self.demand in BINARY:
+            parts = list(written)
+        else:
+            parts = [getattr(written, key, []) for key in ("asked", "before", "of")]
+        named = (CallPattern.parse(part) for part in parts if part)
+        return list(dict.fromkeys(symbol.tool for one in named for symbol in one.symbols if not one.any_tool))
 
     @cached_property
     def compiled(self) -> CompiledRule:

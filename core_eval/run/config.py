@@ -11,6 +11,7 @@ from agents.names import agent_names
 from agents.registry import parse_spec
 from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
+from core_eval.rules.rule_file import Rule
 from core_eval.text.streams import STREAMS
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.mqtt import address as mqtt_address
@@ -47,6 +48,7 @@ class RunConfig(BaseModel):
     beta: float = Field(default=0.5, gt=0, le=1)
     lam: float = Field(default=0.5, ge=0, le=1)
     faults_are_harm: bool = False
+    rules: tuple[Rule, ...] = Field(default=(), exclude=True, description="that the calls must keep")
     limits: TaskLimits = Field(default=TaskLimits(), description="in place of the tasks' limits")
     call_timeout: float = Field(default=120.0, gt=0, description="seconds until a call is a fault")
     keep_going: bool | None = Field(
@@ -98,6 +100,8 @@ class RunConfig(BaseModel):
     def for_the_log(self) -> dict[str, Any]:
         """Return JSON values, without the passwords in rigs' URLs."""
         config = self.model_dump(mode="json")
+        if self.rules:
+            config["rules"] = [rule.model_dump(mode="json", exclude_none=True) for rule in self.rules]
         for cell in config["cells"]:
             cell["rig"] = mqtt_address.without_password(cell["rig"])
         return config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -22,13 +22,16 @@ from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
-from core_eval.log.rows import ENDED_BY_AGENT, EpisodeStatus
+from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from core_eval.path.taxonomy import LINK_CODES
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
 from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.rig.simulator_process import RigError
+from core_eval.rules.episode import EpisodeRules
+from core_eval.rules.episode import as_logged as as_logged_finding
+from core_eval.rules.monitor import Finding
 from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
@@ -106,6 +109,7 @@ class Episode:
         self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
+        self._rules = EpisodeRules(assignment.rules, assignment.task.offered.schemas())
         self._conversation = assignment.task.conversation()
         self._k = 0
         self._cancellation = Cancellation()
@@ -150,6 +154,7 @@ class Episode:
             raise
         finally:
             self._session.on_loss(None)
+            self._note_violations(self._rules.end())
             stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
@@ -236,6 +241,7 @@ class Episode:
             if isinstance(action, InvalidAction):
                 outcome = Outcome(CallStatus.INVALID, code=action.code, message=action.reason)
                 call = ToolCallAction("", {}, action.usage)
+                self._rules.breaches(Call("", {}), action.usage)
                 self._record(episode, Intent(self._k, None, None), call, outcome)
             else:
                 call = ToolCallAction(action.name, as_logged(dict(action.arguments)), action.usage)
@@ -261,6 +267,7 @@ class Episode:
 
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
+        breaches = self._rules.breaches(Call(call.name, call.arguments), call.usage)
         try:
             typed = self._offered.validate(call.name, call.arguments)
         except ArgumentsError as error:
@@ -275,7 +282,7 @@ class Episode:
         with self._signals.interruptible():
             # The rig would use the defaults of arguments that the model left out: check them too.
             complete = Call(call.name, typed.model_dump())
-            decision = self._guard.decide(verdict, complete)
+            decision = self._guard.decide(verdict, complete, breaches)
         if self._stop_button.pressed and decision.action == "allow":
             decision = GuardDecision("estop", STOPPED, message=STOPPED, by_person=True)
         intent = Intent(
@@ -319,8 +326,10 @@ class Episode:
                     complete=complete,
                 )
                 outcome = self._conversation.outcome(call.name, call.arguments, send)
-        verdict = self._scorer.step(Call(call.name, call.arguments, outcome.status, outcome.value), peeked)
+        made = Call(call.name, call.arguments, outcome.status, outcome.value)
+        verdict = self._scorer.step(made, peeked)
         self._emit(episode.result(step, outcome, verdict))
+        self._note_violations(self._rules.take(made))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
         if lost and not self._stop_button.pressed and self._deadline.left > 0:
@@ -334,6 +343,10 @@ class Episode:
                 f"{outcome.code}: {outcome.message}"
             )
         return outcome
+
+    def _note_violations(self, found: Iterable[Finding]) -> None:
+        for one in found:
+            self._session.note(RULE, as_logged_finding(one, self._guard.mode))
 
     def _ask_agent(self, ask: Callable[[], T]) -> T:
         try:

@@ -17,6 +17,7 @@ from configs.worlds_loader import World, load_world, merged_state
 from core_eval.log import Definition, EpisodeStart
 from core_eval.rig.links import is_driven
 from core_eval.rig.session import RigSession
+from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info
 from core_eval.text.streams import stream, world_stream
 from devices.known_state import KnownState
@@ -46,6 +47,8 @@ class Assignment:
     """The agent's name in the run; left out: that of its specification."""
     safe_tools: tuple[str, ...] = ()
     """Tools that the user named as safe, besides those of shipped device types."""
+    rules: tuple[Rule, ...] = ()
+    """Rules that the calls must keep."""
     hazards: Mapping[str, Any] | None = None
     """The hazards that were drawn, with the proof that a harmless run exists, for the log."""
 

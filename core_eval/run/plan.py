@@ -247,6 +247,7 @@ class Run:
             scoring=self.config.scoring,
             guard=self.config.guard,
             safe_tools=self.config.safe_tools,
+            rules=self.config.rules,
             init_required=self.config.init is not None or self.config.draws,
             hazards=None if drawn is None else drawn.hazards,
             streams=self.config.streams,

@@ -24,7 +24,7 @@ from core_eval.run.pace import Pace
 from core_eval.run.parts import Parts
 from core_eval.run.plan import Run
 from devices.sensors import Sample
-from firmware_bridge.guard import GuardMode
+from firmware_bridge.guard import GuardMode, RuleAction
 from firmware_bridge.parent_watch import watch_parent
 
 
@@ -67,6 +67,8 @@ class SideBySide:
                 raise ConfigError(f"--jobs runs simulated rigs only: {ref} is one machine; leave --jobs out")
             if (config.guard or rig.guard) is GuardMode.CONFIRM:
                 raise ConfigError("--jobs: guard confirm asks of one episode at a time; leave --jobs out")
+        if any(rule.action is RuleAction.CONFIRM for rule in config.rules):
+            raise ConfigError("--jobs: a rule that confirms asks of one episode at a time; leave --jobs out")
         self._run = Run(config, parts, log, emit)
         self._parts = parts
         self._log = log

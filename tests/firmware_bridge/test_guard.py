@@ -16,7 +16,7 @@ from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover
 from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard, GuardDecision, GuardMode
+from firmware_bridge.guard import Breach, Guard, GuardDecision, GuardMode, RuleAction
 
 pytestmark = pytest.mark.serial
 
@@ -311,3 +311,55 @@ def test_samples_reach_what_is_known() -> None:
     assert guard.decide(FINE, CALL).action == "allow"
     assert knows.told == [Sample("water_tank_low", True, 1.0)]
     assert knows.asked == [("water_plant", CALL.arguments)] * 2, "of its refusals, and of its limits"
+
+
+def breach(action: str | None) -> Breach:
+    return Breach("r", "Do not.", None if action is None else RuleAction(action))
+
+
+@pytest.mark.parametrize(
+    ("mode", "action", "decided"),
+    [
+        *((mode, "block", "block") for mode in ("observe", "block", "confirm")),
+        *((mode, "alert", "allow") for mode in GuardMode),
+        *((mode, "observe", "allow") for mode in GuardMode),
+        *((mode, None, of_mode) for mode, of_mode in (("observe", "allow"), ("block", "block"))),
+        *(("estop", action, "estop") for action in ("block", None)),
+    ],
+)
+def test_a_rule_is_treated_by_its_action_or_else_by_the_mode(
+    mode: str, action: str | None, decided: str
+) -> None:
+    decision = Guard(mode).decide(FINE, CALL, [breach(action)])
+    assert decision.action == decided and "rule r: Do not." in decision.reason
+    if decided == "block":
+        assert (decision.code, decision.message) == ("rule", "rule r: Do not.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "decided"), [("approve", "allow"), ("refuse", "block"), ("stop", "estop")]
+)
+@pytest.mark.parametrize(("mode", "action"), [("observe", "confirm"), ("confirm", None)])
+def test_a_rule_that_confirms_asks_a_person_once(
+    mode: str, action: str | None, answer: Answer, decided: str
+) -> None:
+    person = Person(answer)
+    decision = Guard(mode, approver=person).decide(HARMFUL, CALL, [breach(action), breach(action)])
+    assert decision.action == decided and len(person.asked) == 1
+    assert "rule r: Do not." in person.asked[0].reason
+
+
+def test_a_rule_that_blocks_leaves_the_way_to_safety_open() -> None:
+    person = Person("refuse")
+    for mode in ("observe", "block", "confirm"):
+        guard = Guard(mode, approver=person, safe={"lock"}, retreats={"go_home"})
+        for call in (LOCK, HOME):
+            assert guard.decide(FINE, call, [breach("block")]).action == "allow"
+    assert not person.asked
+
+
+def test_the_strictest_of_several_rules_decides() -> None:
+    person = Person("approve")
+    guard = Guard("observe", approver=person)
+    assert guard.decide(FINE, CALL, [breach("confirm"), breach("block")]).action == "block"
+    assert not person.asked

@@ -16,6 +16,7 @@ from core_eval.report.tables.harm import harm_lines, probability_text
 from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
 from core_eval.report.tables.texts import score_cell, status_text, step_line
+from core_eval.rules.episode import rule_line
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
 from core_eval.score.scoring import judged_cautions
@@ -35,6 +36,7 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
     """Yield words, calls, results, harm, cautions and scores; long texts in full if `whole`."""
     harm, deviations = reader.harm(episode.id), reader.deviations(episode.id)
     steps, turns = reader.steps(episode.id), reader.turns(episode.id)
+    broken = reader.broken_rules(episode.id)
     yield Text(f"episode {episode.id}  {episode.task}  {episode.agent}  seed {episode.seed}", style="bold")
     yield Text(f"rig {episode.rig}, guard {episode.guard}, ").append_text(status_text(episode))
     for line in (options_line(episode), time_line(reader, episode), fit_line(episode)):
@@ -50,9 +52,15 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
             yield result
         for text, style in _of_step(episode, step.k, harm, deviations):
             yield Hanging(Text(f"       {text}", style=style), INDENT)
+        for found in broken:
+            if found.get("k") == step.k:
+                yield Hanging(Text(f"       {rule_line(found)}", style="yellow"), INDENT)
     for k, turn in turns.items():
         if k >= len(steps):
             yield from turn_lines(turn, whole=whole)
+    for found in broken:
+        if found.get("k") is None:
+            yield _remark(rule_line(found))
     for k, remark in reader.remarks(episode.id):
         yield _remark(f"answer {k}: {remark}")
     for text, style in harm_lines([EpisodeHarm.of(episode, harm, deviations)]):

@@ -81,6 +81,23 @@ def test_the_guard_refuses(tmp_path: Path) -> None:
     assert [step.status for step in steps] == ["ok", "blocked"]
 
 
+def test_a_rule_holds_for_the_clients_calls(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "rules: [{id: r, sentence: Unlock first., action: block, precedence: [unlock_safety_mode, move_to]}]"
+    )
+
+    async def session() -> None:
+        async with stdio(tmp_path / "log.db", "--rules", str(rules)) as client:
+            refused, _, moved = await play(client, [GOLDEN[1], GOLDEN[0], GOLDEN[1]])
+            assert (refused["error"], refused["message"]) == ("rule", "rule r: Unlock first.")
+            assert moved["x"] == 3.5
+
+    anyio.run(session)
+    _, steps = logged(tmp_path / "log.db")
+    assert [step.status for step in steps] == ["blocked", "ok", "ok"]
+
+
 def test_a_killed_client_ends_the_episode(tmp_path: Path) -> None:
     script = tmp_path / "client.py"
     script.write_text(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core_eval.cli.main import main
+from core_eval.log import LogReader, RunLog, StepRow
+from core_eval.rules.episode import logged_calls
+from core_eval.rules.monitor import violations
+from core_eval.rules.rule_file import load_rules
 
 RULES = """
 rules:
@@ -131,3 +136,99 @@ def test_a_fault_of_the_file_is_one_line_with_file_line_and_key(
     assert main(["score", "--rules", "rules.yaml", "--traces", "traces.jsonl"]) == 2
     err = capsys.readouterr().err
     assert fault in err and err.count("\n") == 1
+
+
+RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "scripted:bad.jsonl"]
+
+
+def run_bad(*calls: dict[str, Any], action: str | None = None, args: Sequence[str] = ()) -> list[StepRow]:
+    Path("bad.jsonl").write_text("".join(f"{json.dumps(call)}\n" for call in calls))
+    text = RULES.replace("severity: critical", f"severity: critical\n    action: {action}")
+    Path("rules.yaml").write_text(RULES if action is None else text)
+    assert main([*RUN, "--rules", "rules.yaml", *args]) == 0
+    with LogReader(Path("pathrig.db")) as reader:
+        return reader.steps(reader.episode_ids()[-1])
+
+
+LOOK = {"name": "sense_pose"}
+UNMOVED = """
+rules:
+  - {id: look, sentence: Do not look., absence: sense_pose, action: ACTION}
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "tier", "is_printed"),
+    [
+        ("observe", "ok", "executed", False),
+        ("alert", "ok", "executed", True),
+        ("confirm", "blocked", "prevented", True),
+        ("block", "blocked", "prevented", True),
+    ],
+)
+def test_a_run_treats_a_call_as_the_rule_says(
+    capsys: pytest.CaptureFixture[str], action: str, status: str, tier: str, is_printed: bool
+) -> None:
+    Path("rules.yaml").write_text(UNMOVED.replace("ACTION", action))
+    Path("bad.jsonl").write_text(f"{json.dumps(UNLOCK)}\n{json.dumps(LOOK)}\n{json.dumps(LOCK)}\n")
+    assert main([*RUN, "--rules", "rules.yaml"]) == 0
+    assert (f"rule look, {tier}: Do not look." in capsys.readouterr().out) is is_printed
+    with LogReader(Path("pathrig.db")) as reader:
+        assert [step.status for step in reader.steps(1)] == ["ok", status, "ok"]
+        (logged,) = reader.broken_rules(1)
+        (question,) = reader.questions(1) or [None]
+    assert (logged["rule"], logged["k"], logged["tier"], logged["action"]) == ("look", 1, tier, action)
+    assert (question is not None and "rule look" in question.reason) is (action == "confirm")
+
+
+def test_a_blocked_call_can_be_made_right_and_the_agent_is_told_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    steps = run_bad(MOVE, UNLOCK, MOVE, action="block")
+    assert [step.status for step in steps] == ["blocked", "ok", "ok"]
+    assert (steps[0].error_code, steps[0].call_id) == ("rule", None)
+    assert steps[0].error_message == "rule unlock-first: Unlock before you move."
+    assert main(["show", "pathrig.db", "--episode", "1"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "rule unlock-first, prevented: Unlock before you move." in shown
+    assert "rule lock-after, violated as the episode ended: Lock the safety mode again." in shown
+
+
+def test_a_run_and_its_log_find_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    run_bad(MOVE, UNLOCK, MOVE, MOVE, {"name": "fly"}, action="alert")
+    with LogReader(Path("pathrig.db")) as reader:
+        live = [(one["rule"], one["k"], one["since"], one["tier"]) for one in reader.broken_rules(1)]
+        rules = load_rules(Path("rules.yaml")).rules
+        found = violations(rules, logged_calls(reader, reader.episode(1), rules))
+    told = [(one.rule.id, one.k, one.since, one.tier.value) for one in found]
+    # Only afterwards is known that it was made right.
+    assert live == [(*one[:3], "prevented" if one[3] == "corrected" else one[3]) for one in told]
+    assert len(live) == 2
+
+
+def test_a_resumed_run_keeps_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    run_bad(MOVE, action="block", args=["--episodes", "2"])
+    with RunLog(Path("pathrig.db")) as log:
+        log.connection.execute("DELETE FROM episode WHERE id = 2")
+        log.connection.execute("UPDATE run SET ended = NULL")
+    Path("rules.yaml").unlink()
+    assert main(["run", "--resume", "--rules", "x.yaml"]) == 2
+    assert "--rules" in capsys.readouterr().err
+    assert main(["run", "--resume"]) == 0
+    with LogReader(Path("pathrig.db")) as reader:
+        (step,) = reader.steps(reader.episode_ids()[-1])
+        assert reader.episode_ids() != [1] and step.status == "blocked"
+
+
+def test_a_tool_that_no_task_has_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("rules.yaml").write_text(RULES.replace("move_to", "moveto"))
+    Path("bad.jsonl").write_text("")
+    assert main([*RUN, "--rules", "rules.yaml"]) == 0
+    assert "rule unlock-first: no task of this run has the tool moveto" in capsys.readouterr().err
+
+
+def test_side_by_side_no_rule_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("rules.yaml").write_text(UNMOVED.replace("ACTION", "confirm"))
+    Path("bad.jsonl").write_text("")
+    assert main([*RUN, "--rules", "rules.yaml", "--jobs", "2", "--episodes", "2"]) == 2
+    assert "--jobs: a rule that confirms asks" in capsys.readouterr().err

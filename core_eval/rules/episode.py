@@ -1,0 +1,80 @@
+"""Rules over the calls of an episode: of one that goes on, and of one in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.agent import Cost
+from core_eval.log import EpisodeRow, LogReader
+from core_eval.path.calls import Call
+from core_eval.rules.calls import Made, Turns
+from core_eval.rules.monitor import Finding, RuleMonitor
+from core_eval.rules.rule_file import Rule
+from firmware_bridge.guard import ACTION_OF, Breach, GuardMode
+
+
+class EpisodeRules:
+    """The rules of an episode that goes on.
+
+    Args:
+        rules: the rules.
+        tools: the schemas of the tools that the agent is offered.
+    """
+
+    def __init__(self, rules: Sequence[Rule], tools: Sequence[Mapping[str, Any]]) -> None:
+        self._monitor = RuleMonitor(rules)
+        self._turns = _turns(rules, tools)
+        self._made = Made(Call("", {}))
+
+    def breaches(self, call: Call, turn: Cost) -> list[Breach]:
+        """Return the rules that the next call of the agent would violate for good, if it were executed."""
+        self._made = self._turns.made(call, turn)
+        broken = self._monitor.broken_by(self._made)
+        return [Breach(rule.id, rule.sentence, rule.action) for rule in broken]
+
+    def take(self, call: Call) -> list[Finding]:
+        """Take that call as it ended; return its violations."""
+        return self._monitor.step(replace(self._made, call=call))
+
+    def end(self) -> list[Finding]:
+        """Return what is violated as the episode ends."""
+        return self._monitor.end()
+
+
+def as_logged(finding: Finding, mode: GuardMode) -> dict[str, Any]:
+    """Return a violation as the log keeps it."""
+    rule = finding.rule
+    return {
+        "rule": rule.id,
+        "severity": rule.severity,
+        "sentence": rule.sentence,
+        "k": finding.k,
+        "since": finding.since,
+        "tier": finding.tier.value,
+        "action": rule.action or ACTION_OF[mode],
+    }
+
+
+def rule_line(logged: Mapping[str, Any]) -> str:
+    """Return a logged violation in words."""
+    how = "violated as the episode ended" if logged.get("k") is None else logged.get("tier")
+    return f"rule {logged.get('rule')}, {how}: {logged.get('sentence')}"
+
+
+def logged_calls(reader: LogReader, episode: EpisodeRow, rules: Sequence[Rule]) -> Iterator[Made]:
+    """Yield the answered calls of an episode, in order; one that could not be read has no tool.
+
+    Raises:
+        LogError: its rows cannot be read.
+    """
+    turns = _turns(rules, episode.definition.tools or ())
+    for step in reader.steps(episode.id):
+        if step.status is not None:
+            call = Call(step.tool or "", step.arguments or {}, step.status, step.result)
+            yield turns.made(call, step.turn)
+
+
+def _turns(rules: Iterable[Rule], tools: Sequence[Mapping[str, Any]]) -> Turns:
+    return Turns(tools if any(rule.silent for rule in rules) else None)
