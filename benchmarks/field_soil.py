@@ -18,25 +18,22 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from benchmarks.philip import PhilipColumn
 from devices.farm_rover import tolerances
-from devices.farm_rover.soil_texture import TEXTURES, Texture, drainage_s
+from devices.farm_rover.soil_texture import TEXTURES, drainage_s
 from sims.farm_rover import state
 from sims.farm_rover.green_ampt import ITERATIONS, WettingFront
 from sims.farm_rover.soil import SECONDS_PER_HOUR, SoilColumn
+from sims.farm_rover.soil_ensemble import EXPONENTS
 
 DRY_MM_H, DRAINED_MM_H = 76.2, 25.4
 """Horton's first rate on a dry loam and at field capacity, mm/h."""
 DECAY = 4.14 / SECONDS_PER_HOUR
 """Per second."""
-EXPONENTS = dict(
-    zip(get_args(Texture), (4.05, 4.38, 4.9, 5.39, 5.3, 7.12, 8.52, 7.75, 10.4, 10.4, 11.4), strict=True)
-)
-"""b of Clapp and Hornberger."""
 KNOTS = 16
 """Contents between field capacity and saturation at which the drainage is exact."""
 

@@ -39,7 +39,7 @@ from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.parameters import FittedParameter, Priors
-from core_eval.harm.twin.posterior import Twin, clusters, probability_of
+from core_eval.harm.twin.posterior import Twin
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.report.pictures.risk_coverage import band_words
 from devices.hidden import hidden_parameters
@@ -140,9 +140,9 @@ def run_plan(plan: Plan) -> dict[str, Any]:
             priors = Priors(parameters, estimates)
             twin = Twin(lambda: make_simulator(there), priors, plan.members, twins[name])  # noqa: B023
             # What `infer` tells, without the verdicts on "observed", which take longer than all the rest.
-            ensemble = twin.condition(episode.log, seed)
-            bad[name] += twin.fit(episode.log, ensemble, seed).bad
-            told = {key: probability_of(ensemble, having)[0] for key, having in clusters(ensemble).items()}
+            conditioned = twin.condition(episode.log, seed)
+            bad[name] += twin.fit(episode.log, conditioned.played, seed).bad
+            told = {one.key: one.probability for one in conditioned.events()}
             records += [
                 Told(name, number, *key, happened=key in truth, probability=told.get(key, 0.0))
                 for key in sorted(told.keys() | truth)

@@ -23,6 +23,7 @@ from devices.waiting import Wait, Waited
 from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
+from sims.factors import Factor
 from sims.faults import FaultSchedule, faults_of
 from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
@@ -120,6 +121,14 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Return what the rig knows of itself without a reading: the result of each of these tools."""
         return {}
 
+    def factors(self) -> Sequence[Factor]:
+        """Return the independent parts of the world that a twin runs apart; by default there are none."""
+        return ()
+
+    def given(self) -> Mapping[str, float]:
+        """Return what each of them has got since the start from the rest of the world."""
+        return {}
+
     def left_out(self) -> None:
         """Prepare to leave out the call that would begin now, in a counterfactual."""
         return
@@ -134,6 +143,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """Interval at which `run_out` checks whether anything does, s."""
     names_calls: ClassVar[frozenset[str]] = frozenset()
     """Keys of `state_dict` that name a call by its index; the rig does not count calls that never arrived."""
+    apart: bool = False
+    """The `factors` are left out: what they get is only counted, and nothing comes of it."""
     grain: float = 0.0
     """Harm noted this short a time ago is in progress, s."""
 

@@ -12,7 +12,7 @@ from configs.worlds_loader import World, load_world, make_simulator, merged_stat
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
-from core_eval.harm.twin.posterior import Twin, clusters, probability_of
+from core_eval.harm.twin.posterior import Twin
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.path.calls import CallStatus
 from devices.hidden import hidden_parameters
@@ -47,12 +47,12 @@ def predict(episode: Episode) -> Prediction:
     priors = Priors(hidden_parameters(type(world.state.hidden)), {})
     unknowns = Unknowns(world.spreads, world.fault_priors, discrepancy=DISCREPANCY)
     twin = Twin(lambda: make_simulator(there), priors, MEMBERS, unknowns)
-    ensemble = twin.condition(logged(episode), episode.seed)
+    likely = twin.condition(logged(episode), episode.seed).events()
     told: dict[Cell, float] = {}
-    for (kind, entity, _), having in clusters(ensemble).items():
-        if (kind, entity) in episode.cells:
-            chance = min(1.0, probability_of(ensemble, having))
-            told[kind, entity] = max(told.get((kind, entity), 0.0), chance)
+    for one in likely:
+        cell = one.key[:2]
+        if cell in episode.cells:
+            told[cell] = max(told.get(cell, 0.0), one.probability)
     return Prediction(episode.id, told)
 
 

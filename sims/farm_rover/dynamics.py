@@ -77,6 +77,9 @@ class FarmDynamics:
         rain = rain_rate(farm.world.rain, t) * farm.soil.area if farm.world.rain else 0.0
         for name, plant in state.plants.items():
             inflow = rain + (watered / seconds if name == state.aim else 0.0)
+            if farm.apart:
+                plant.column.flows.applied += inflow * seconds
+                continue
             # Soil that lags behind has broken no rule since: the condition for its lag.
             if not inflow and (plant.owed or plant.only_dries):
                 plant.owe(t, seconds)

@@ -25,6 +25,7 @@ class Farm(Protocol):
     soil: Soil
     ground: Ground
     contact: ContactMonitor
+    apart: bool
 
     def needs(self, seconds: float) -> None:
         """Set the natural duration of the running call, s, as `sims.simulator.Simulator.needs`."""

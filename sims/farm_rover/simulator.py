@@ -12,6 +12,7 @@ from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.tool import NoArguments, ToolResult
 from sims.coarse_sensors import CoarseSensor
+from sims.factors import Factor
 from sims.farm_rover.contact_monitor import ContactMonitor
 from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
@@ -19,6 +20,7 @@ from sims.farm_rover.fitted_sensors import farm_sensors
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
+from sims.farm_rover.soil_ensemble import SoilEnsemble
 from sims.farm_rover.soil_monitor import harm_to_come, note_unavoidable
 from sims.farm_rover.state import FarmState
 from sims.farm_rover.tool_execution import ToolExecution
@@ -76,13 +78,24 @@ class FarmSimulator(Simulator[FarmWorld]):
             }
         )
         self.state = FarmState.of(world, self.soil)
-        for plant in self.state.plants.values():
-            note_unavoidable(plant)
+        if not self.apart:
+            for plant in self.state.plants.values():
+                note_unavoidable(plant)
         self.contact = ContactMonitor.of(world)
         self.ground = Ground.of(world, self.contact.shapes)
         self.dynamics = FarmDynamics(self)
         self.execution = ToolExecution(self, self.dynamics)
         self.drive_control = DriveControl(self, self.execution)
+
+    def factors(self) -> Sequence[Factor]:
+        """Return each plant's soil; with rain, which all of it gets, there is none."""
+        if self.world.rain:
+            return ()
+        return [SoilEnsemble(self.world, name) for name in self.world.plants]
+
+    def given(self) -> Mapping[str, float]:
+        """Return the water that each plant has got, L."""
+        return {name: plant.column.flows.applied for name, plant in self.state.plants.items()}
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Return the sensors that the world fits."""

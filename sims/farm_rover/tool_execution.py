@@ -76,10 +76,11 @@ class ToolExecution:
         pumping = self._pumping(name, hose, liters / seconds, seconds, {name: 1.0})
         limit = self._limit(pumping)
         if limit.budget is None or limit.budget > 0.0:
-            pieces = pumping.pieces(limit.budget)
-            attribute_watering(
-                plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless
-            )
+            if not self._farm.apart:
+                pieces = pumping.pieces(limit.budget)
+                attribute_watering(
+                    plant, self._farm.soil, pieces, call.index, self._farm.clock.now, self._faultless
+                )
             state.poured_by = call.index
         self._pump(hose, name, liters / seconds, seconds, limit)
         if limit.budget is None or not hose.share:

@@ -14,12 +14,13 @@ channel (a sensor, a tool's results, its durations) may also not follow the mode
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core_eval.harm.answers import ROUNDING, Answer, Readings
 from core_eval.harm.telemetry import by_sensor
@@ -44,6 +45,8 @@ CALL_S, CALL_SHARE = 0.02, 0.002
 """Error of a call's duration, in s and as a share of it."""
 ENDED_S = 0.25
 """The same, in s, of a call that a sensor ended in a member that was driven for the recorded time."""
+CERTAIN = 6.0
+"""So many standard deviations beyond its threshold a sensor's word is certain."""
 CHANGE_COST = 3.0
 """Cost of each change of a sensor that does not follow the model."""
 
@@ -83,13 +86,13 @@ class Channel:
         return float(np.logaddexp(math.log1p(-discrepancy) + self.term, math.log(discrepancy) + floor))
 
 
-def channels(episode: LoggedEpisode, track: Track) -> list[Channel]:
-    """Return the channels of an episode, in the order of the sensors, then of the calls."""
+def channels(episode: LoggedEpisode, track: Track, without: Container[str] = frozenset()) -> list[Channel]:
+    """Return the channels of an episode, sensors first, then calls; `without` these sensors."""
     found: list[Channel] = []
     logged = by_sensor(episode.samples)
     for name, spec in track.specs.items():
         samples = logged.get(name)
-        if not samples:
+        if not samples or name in without:
             continue
         if spec.period is not None:
             term = _periodic(samples, spec, track.sensed.get(name, ([], [])), track.words[name][1])
@@ -209,6 +212,25 @@ def chance_of(
         unit = 1e-3 * max(abs(float(value)), 1e-3)
         return unit / width * math.exp(-((off / width) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
     return _below((off + half) / width) - _below((off - half) / width)
+
+
+def chances(
+    value: SampleValue,
+    before: SampleValue | None,
+    quantities: NDArray[np.float64],
+    spec: SensorSpec,
+    on: SampleValue,
+) -> NDArray[np.float64]:
+    """Return `chance_of` for an array of quantities."""
+    if spec.kind not in ("threshold", "switch"):
+        return np.array([chance_of(value, before, float(q), spec, on) for q in quantities])
+    level = level_of(before, spec, on)
+    width = math.hypot(spec.noise, MODEL_ERROR * abs(level)) or MODEL_ERROR
+    places = (quantities - level) / width
+    above = (places > 0.0).astype(float)
+    near = np.flatnonzero(np.abs(places) < CERTAIN)
+    above[near] = [_below(float(place)) for place in places[near]]
+    return above if alike(value, on) else 1.0 - above
 
 
 def width_of(quantity: float, spec: SensorSpec) -> float:

@@ -37,6 +37,7 @@ class Track:
             without noise.
         durations: the natural duration of each call that acts, s, if `timed`.
         took: how long each call took, s.
+        given: what each independent part of the world has got by the end of each call, and of settling.
         specs: the sensors.
         words: the values of each sensor when it is off, and when it is on.
         answers: each call's answer, with the registers.
@@ -54,6 +55,7 @@ class Track:
     coarse_end: Mapping[str, Any] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     took: list[float] = field(default_factory=list)
+    given: list[Mapping[str, float]] = field(default_factory=list)
     terminal: Terminal | None = None
 
 
@@ -112,6 +114,7 @@ class Driver:
         timed: bool = False,
         settle: bool = True,
         start: Mapping[str, Any] = NO_OVERRIDES,
+        apart: bool = False,
     ) -> Track:
         """Run the episode's calls: the effects of those that were carried out, and the recorded times.
 
@@ -126,12 +129,14 @@ class Driver:
                 is late if it takes too long, which only happens in members that fit badly.
             settle: wait for lagging effects at the end.
             start: overrides of the initial state.
+            apart: leave out the world's independent parts, which `factors` runs.
 
         Raises:
             ReplayError: the simulator refuses the parameters.
         """
         self._track = track = Track()
         simulator = self._simulator
+        simulator.apart = apart
         answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
@@ -146,11 +151,13 @@ class Driver:
             lost = index in done
             self._execute(logged, here, acts=acts or lost, ask=ask, natural=note or lost, note=note)
         self._wait_until(episode.end)
-        if settle:
+        # Without those parts, only a hose that still runs matters after the record.
+        if settle and (not apart or simulator.goes_on()):
             simulator.finish()
             track.terminal = Terminal.of(simulator)
             track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
             simulator.run_out()
+        track.given.append(simulator.given())
         track.events = merged(harm_events(simulator))
         track.specs = simulator.sensor_specs
         track.words = {sensor.name: sensor.words for sensor in self._made()}
@@ -190,6 +197,7 @@ class Driver:
         )
         self._track.durations.append(outcome.duration if note else None)
         self._track.took.append(outcome.duration)
+        self._track.given.append(simulator.given())
         received = refusal is not None or (call.answered and acts and remedy != LEAVE_OUT)
         answer = replace(refusal or outcome, t=simulator.clock.now)
         self._track.answers.append(answer_of(simulator, call.tool, answer, received=received))

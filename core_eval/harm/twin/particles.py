@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -68,6 +68,10 @@ class Ensemble(Generic[Member]):
         """The effective sample size."""
         return _effective(self.weights)
 
+    def reweighted(self, log_likelihood: NDArray[np.float64]) -> Ensemble[Member]:
+        """Return the ensemble with its weights multiplied by further likelihoods."""
+        return replace(self, weights=_weights(np.log(np.maximum(self.weights, 1e-300)) + log_likelihood))
+
     def probability(self, shares: NDArray[np.float64]) -> tuple[float, float]:
         """Return a probability and its Monte Carlo standard error, given that of each member.
 
@@ -116,7 +120,7 @@ def assimilate(
             return Ensemble(scores, tuple(members), weights, stages, runs, exponent)
         stages += 1
         spread = _root_of_covariance(scores, weights)
-        chosen = _systematic(weights, size, rng)
+        chosen = systematic(weights, size, rng)
         scores, members = scores[chosen], [members[index] for index in chosen]
         for _ in range(moves):
             if again is not None:
@@ -153,7 +157,8 @@ def _tempering_increment(likelihood: NDArray[np.float64], most: float, needed: f
     return low
 
 
-def _systematic(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def systematic(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return so many members, by index, each as often as its weight says."""
     places = (np.arange(size) + rng.random()) / size
     chosen: NDArray[np.int64] = np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)
     return chosen

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import copy
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +16,13 @@ from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.report import off_path
 from core_eval.harm.twin.changed import MemberChange, MemberCounterfactuals
+from core_eval.harm.twin.factors import FactorPosterior, Factors
 from core_eval.harm.twin.fit import Fit, predictive_check
 from core_eval.harm.twin.likelihood import channels, robust
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Member
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
-from core_eval.harm.twin.particles import Ensemble, assimilate
+from core_eval.harm.twin.particles import Ensemble, assimilate, systematic
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
 from core_eval.harm.verdict import COUNTED
 from core_eval.log.rows import DeviationRow, HarmRow
@@ -30,6 +34,8 @@ MIN_PROBABILITY = 0.05
 """An unanswered call with a probability this close to 0 or 1 counts as decided."""
 LEAST_REPORTED = 0.02
 """Events below this probability are dropped."""
+PLAYED = 8
+"""Number of members, drawn by weight, that are run with the independent parts of their world as well."""
 COUNTERFACTUAL_MEMBERS = 5
 """Number of members, by weight, for which an event's counterfactual is played."""
 
@@ -58,7 +64,7 @@ class TwinPosterior:
         faults: of each kind, the probability that the episode has it; kinds of probability 0 are left out.
         fit: how well the ensemble explains the telemetry.
         effective: the effective sample size of the ensemble.
-        ensemble: all of it.
+        ensemble: the members that were run with all of their world.
     """
 
     events: tuple[HarmRow, ...]
@@ -84,6 +90,90 @@ class TwinPosterior:
         return max(members, key=lambda member: member.log_likelihood)
 
 
+@dataclass(frozen=True, slots=True)
+class LikelyEvent:
+    """An event that is probable enough to be told.
+
+    Attributes:
+        key: kind, entity and the call that caused it.
+        probability, error: that it happened, with its Monte Carlo standard error.
+        found: it in the members that have it, each with its weight.
+        part: the part that it is of, where no member that was played has it; its times and amounts are from
+            there.
+    """
+
+    key: Key
+    probability: float
+    error: float
+    found: Sequence[tuple[float, HarmEvent]]
+    part: FactorPosterior | None = None
+
+
+@dataclass(frozen=True)
+class Conditioned:
+    """An ensemble that was weighted by the telemetry, and the posteriors of the world's independent parts.
+
+    Attributes:
+        ensemble: run without these parts.
+        factors: their posteriors.
+        drawn: some of its members, each with a draw of the parts; None where the world has none.
+    """
+
+    ensemble: Ensemble[Member]
+    factors: tuple[FactorPosterior, ...] = ()
+    drawn: Ensemble[Member] | None = None
+
+    @property
+    def played(self) -> Ensemble[Member]:
+        """The members that were run with all of their world."""
+        return self.ensemble if self.drawn is None else self.drawn
+
+    def events(self) -> Iterator[LikelyEvent]:
+        """Yield the events that are probable enough, by kind, entity and call.
+
+        The rules of a part have their probability from its points, shared among the calls as in the members.
+        """
+        parts = {(kind, one.factor.entity): (one, kind) for one in self.factors for kind in one.events}
+        told = [
+            (key, having, self.ensemble) for key, having in clusters(self.ensemble) if key[:2] not in parts
+        ]
+        of_parts = [(key, having) for key, having in clusters(self.played) if key[:2] in parts]
+        told += [(key, having, self.played) for key, having in of_parts]
+        for key, having, ensemble in told:
+            shares = np.zeros(len(ensemble.members))
+            shares[list(having)] = 1.0
+            probability, error = ensemble.probability(shares)
+            if key[:2] in parts:
+                probability, error = self._apart(*parts[key[:2]])
+                times = sum(len(others) for other, others in of_parts if other[:2] == key[:2])
+                probability, error = probability * len(having) / times, error * len(having) / times
+            if probability >= LEAST_REPORTED:
+                found = [(float(ensemble.weights[index]), event) for index, event in having.items()]
+                yield LikelyEvent(key, probability, error, found)
+        for (kind, entity), (part, _) in parts.items():
+            if part.last is None or any(key[:2] == (kind, entity) for key, _ in of_parts):
+                continue
+            probability, error = self._apart(part, kind)
+            if probability >= LEAST_REPORTED:
+                yield LikelyEvent((kind, entity, part.last), probability, error, [], part)
+
+    def _apart(self, part: FactorPosterior, kind: str) -> tuple[float, float]:
+        """Return the probability of an event of a part, with its standard error by members and points."""
+        weights = self.ensemble.weights
+        probability, error = self.ensemble.probability(part.shares(kind))
+        of_points = math.sqrt(probability * (1.0 - probability) / part.effective(weights))
+        return probability, math.hypot(error, of_points)
+
+
+def clusters(ensemble: Ensemble[Member]) -> list[tuple[Key, dict[int, HarmEvent]]]:
+    """Group the members' events by kind, entity and call; each group by member."""
+    found: dict[Key, dict[int, HarmEvent]] = {}
+    for index, member in enumerate(ensemble.members):
+        for event in member.track.events:
+            found.setdefault((event.kind, event.entity, event.call), {})[index] = event
+    return list(found.items())
+
+
 class Twin:
     """The twin of one rig: a simulator of its world, and the priors of its hidden parameters."""
 
@@ -101,6 +191,7 @@ class Twin:
         self._priors = priors
         self._members = members
         self._unknowns = unknowns or Unknowns()
+        self._apart = {name for part in self._driver.simulator.factors() for name in part.hidden}
 
     def infer(self, episode: LoggedEpisode, seed: int) -> TwinPosterior:
         """Run the ensemble along an episode, weight it by the telemetry, and assess its harm.
@@ -109,7 +200,8 @@ class Twin:
             episode: the log.
             seed: of the ensemble; the same seed gives the same posterior.
         """
-        ensemble = self.condition(episode, seed)
+        conditioned = self.condition(episode, seed)
+        ensemble = conditioned.ensemble
         lost = _lost(episode)
         changes = MemberCounterfactuals(self._driver, episode)
         chances = {
@@ -118,28 +210,31 @@ class Twin:
         }
         open_calls = any(MIN_PROBABILITY < chance < 1.0 - MIN_PROBABILITY for chance in chances.values())
         events = [
-            self._event(changes, episode, ensemble, key, having, open_calls=open_calls)
-            for key, having in clusters(ensemble).items()
+            self._event(changes, episode, conditioned.played, likely, ensemble.weights, open_calls=open_calls)
+            for likely in conditioned.events()
         ]
         return TwinPosterior(
             tuple(sorted(events, key=lambda event: (event.t_start, event.k, event.kind))),
-            self._deviations(changes, episode, ensemble),
+            self._deviations(changes, episode, conditioned.played),
             chances,
             {
-                name: spread([member.hidden[name] for member in ensemble.members], ensemble.weights)
+                name: spread([member.hidden[name] for member in of.members], of.weights)
                 for name in self._priors.names
+                for of in [conditioned.played if name in self._apart else ensemble]
             },
             {
                 kind: _weight(ensemble, [member.fault == kind for member in ensemble.members])
                 for kind in sorted({member.fault for member in ensemble.members if member.fault is not None})
             },
-            self.fit(episode, ensemble, seed),
+            self.fit(episode, conditioned.played, seed),
             ensemble.effective,
-            ensemble,
+            conditioned.played,
         )
 
-    def condition(self, episode: LoggedEpisode, seed: int) -> Ensemble[Member]:
+    def condition(self, episode: LoggedEpisode, seed: int) -> Conditioned:
         """Run the ensemble along an episode, and weight it by the telemetry.
+
+        The world's independent parts are weighed apart; each member then holds a draw of theirs.
 
         Args:
             episode: the log.
@@ -147,8 +242,18 @@ class Twin:
         """
         rng = np.random.default_rng(seed)
         lost = _lost(episode)
+        parts = self._driver.simulator.factors()
+        factors = Factors(
+            parts,
+            self._priors,
+            {part.start: self._unknowns.start_of(self._world, part.start) for part in parts},
+            np.random.default_rng((seed, 2)),
+        )
         unknowns = self._unknowns.of(
-            self._world, sorted({sample.sensor for sample in episode.samples}), episode.end
+            self._world,
+            sorted({sample.sensor for sample in episode.samples}),
+            episode.end,
+            {part.start for part in parts},
         )
 
         def draw() -> NDArray[np.float64]:
@@ -169,9 +274,41 @@ class Twin:
             hidden = self._priors.values(of_rig)
             done = frozenset(index for index, score in zip(lost, of_calls, strict=True) if score > 0.0)
             own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
-            return self._evaluated(episode, hidden, done, own, unknowns.draw(of_episode))
+            return self._evaluated(episode, hidden, done, own, unknowns.draw(of_episode), factors.sensors)
 
-        return assimilate(draw(), evaluate, rng, again=draw)
+        ensemble = assimilate(draw(), evaluate, rng, again=draw)
+        tracks = [member.track for member in ensemble.members]
+        found = factors.weighed(episode, tracks, self._driver.simulator.settling, self._unknowns.discrepancy)
+        ensemble = ensemble.reweighted(np.sum([one.log_evidence for one in found], axis=0))
+        if not parts:
+            return Conditioned(ensemble)
+        chosen = systematic(ensemble.weights, PLAYED, rng)
+        whole = [self._completed(episode, index, ensemble, found, rng) for index in chosen]
+        even = np.full(PLAYED, 1.0 / PLAYED)
+        played = replace(ensemble, scores=ensemble.scores[chosen], members=tuple(whole), weights=even)
+        return Conditioned(ensemble, tuple(found), played)
+
+    def _completed(
+        self,
+        episode: LoggedEpisode,
+        index: int,
+        ensemble: Ensemble[Member],
+        found: Sequence[FactorPosterior],
+        rng: np.random.Generator,
+    ) -> Member:
+        """Return a member with a draw of each part's unknowns, run with them."""
+        member = ensemble.members[index]
+        start: dict[str, Any] = copy.deepcopy(dict(member.start))
+        hidden = dict(member.hidden)
+        fed = any(one.events for one in found)
+        for one in found:
+            point = one.draw(index, rng)
+            one.overrides(point, start)
+            # They are the rig's parameters; a part that gets something tells of them, or else any does.
+            if one.events or not fed:
+                hidden |= {name: float(values[point]) for name, values in one.hidden.items()}
+        track = self._driver.drive(episode, hidden, member.seed, done=member.done, start=start)
+        return replace(member, hidden=hidden, start=start, track=track)
 
     def fit(self, episode: LoggedEpisode, ensemble: Ensemble[Member], seed: int) -> Fit:
         """Return how well an ensemble explains the telemetry of its episode."""
@@ -190,55 +327,54 @@ class Twin:
         done: frozenset[int],
         seed: int,
         drawn: Drawn,
+        apart: Container[str],
     ) -> Member:
         start, fault = drawn.start, drawn.fault
         try:
-            track = self._driver.drive(episode, hidden, seed, done=done, start=start)
+            track = self._driver.drive(episode, hidden, seed, done=done, start=start, apart=bool(apart))
         except ReplayError:
             # The told start always fits the world; a drawn one may break a bound that joins two values.
             start, fault = NO_OVERRIDES, None
-            track = self._driver.drive(episode, hidden, seed, done=done)
-        fit = robust(channels(episode, track), self._unknowns.discrepancy)
+            track = self._driver.drive(episode, hidden, seed, done=done, apart=bool(apart))
+        fit = robust(channels(episode, track, apart), self._unknowns.discrepancy)
         return Member(hidden, done, seed, track, fit + drawn.log_odds, start, fault)
 
     def _event(
         self,
         changes: MemberCounterfactuals,
         episode: LoggedEpisode,
-        ensemble: Ensemble[Member],
-        key: Key,
-        having: Mapping[int, HarmEvent],
+        played: Ensemble[Member],
+        likely: LikelyEvent,
+        weights: NDArray[np.float64],
         *,
         open_calls: bool,
     ) -> HarmRow:
-        indices = sorted(having, key=lambda index: (-ensemble.weights[index], index))
-        weights = np.array([ensemble.weights[index] for index in indices])
-        events = [having[index] for index in indices]
-        kind, entity, call = key
+        kind, entity, call = likely.key
         rule = self._rules[kind]
         results: list[tuple[float, MemberChange]] = []
-        known: dict[int, MemberChange | None] = {}
-        for index, event, weight in zip(indices, events, weights, strict=True):
-            member = ensemble.members[index]
-            # Resampled members that never moved share one run.
-            if id(member) not in known:
-                if len(known) == COUNTERFACTUAL_MEMBERS:
-                    continue
-                known[id(member)] = changes.preventing(member, Change((call,), rule.remedy, event))
-            found = known[id(member)]
+        for weight, member in heaviest(played):
+            event = next(
+                (one for one in member.track.events if (one.kind, one.entity, one.call) == likely.key), None
+            )
+            found = None if event is None else changes.preventing(member, Change((call,), rule.remedy, event))
             if found is not None:
-                results.append((float(weight), found))
+                results.append((weight, found))
         total = sum(weight for weight, _ in results)
         seen = sum(weight for weight, found in results if found.evidence is not None)
         hidden = sum(weight for weight, found in results if found.hidden_at_end)
-        probability, error = probability_of(ensemble, indices)
+        probability = likely.probability
         # It may depend on an unanswered call that remains unknown.
         undecided = open_calls and probability < 1.0 - MIN_PROBABILITY
-        t_start, t_end, severity, exposure = (
-            spread([getattr(event, name) for event in events], weights).mean
-            for name in ("t_start", "t_end", "severity", "exposure")
-        )
-        limit = limit_of(rule, entity, ensemble.members[indices[0]].track.end_state, self._world)
+        if likely.part is not None:
+            t_start, t_end, severity, exposure = likely.part.mean_event(kind, weights)
+        else:
+            events, shares = [one for _, one in likely.found], np.array([share for share, _ in likely.found])
+            t_start, t_end, severity, exposure = (
+                spread([getattr(event, name) for event in events], shares).mean
+                for name in ("t_start", "t_end", "severity", "exposure")
+            )
+        limit = limit_of(rule, entity, played.members[0].track.end_state, self._world)
+        latest = max(likely.found, key=lambda one: one[0])[1] if likely.found else None
         return HarmRow(
             kind,
             entity,
@@ -251,14 +387,14 @@ class Twin:
             k=episode.calls[call].call.step,
             source="twin",
             probability=probability,
-            probability_error=error,
+            probability_error=likely.error,
             observed_probability=seen / total if results else None,
             remedy=results[0][1].remedy if results else None,
             hidden_at_end=hidden / total >= COUNTED if results else None,
             peak=None if limit is None else rule.peak(limit, severity),
             limit_value=limit,
-            t_record=events[0].t_record,
-            trend=events[0].trend,
+            t_record=None if latest is None else latest.t_record,
+            trend=None if latest is None else latest.trend,
             blame={episode.calls[call].call.step: 1.0},
         )
 
@@ -267,7 +403,7 @@ class Twin:
     ) -> tuple[DeviationRow, ...]:
         """Return the executed calls off the path, except those that only make the rig safe."""
         device_type = self._driver.simulator.device_type
-        chosen = self._heaviest(ensemble)
+        chosen = heaviest(ensemble)
         results = []
         for index, call in off_path((one.call for one in episode.calls), device_type):
             if call.tool in device_type.reads:
@@ -292,36 +428,16 @@ class Twin:
             )
         return tuple(results)
 
-    @staticmethod
-    def _heaviest(ensemble: Ensemble[Member]) -> list[tuple[float, Member]]:
-        """Return up to `COUNTERFACTUAL_MEMBERS` distinct members, each with the weight of all its copies."""
-        weights: dict[int, float] = {}
-        members = {}
-        for member, weight in zip(ensemble.members, ensemble.weights, strict=True):
-            members[id(member)] = member
-            weights[id(member)] = weights.get(id(member), 0.0) + float(weight)
-        chosen = sorted(members, key=lambda one: -weights[one])[:COUNTERFACTUAL_MEMBERS]
-        return [(weights[one], members[one]) for one in chosen]
 
-
-def clusters(ensemble: Ensemble[Member]) -> dict[Key, dict[int, HarmEvent]]:
-    """Group the members' events by kind, entity and call; keep those that are probable enough."""
-    found: dict[Key, dict[int, HarmEvent]] = {}
-    for index, member in enumerate(ensemble.members):
-        for event in member.track.events:
-            found.setdefault((event.kind, event.entity, event.call), {})[index] = event
-    return {
-        key: having
-        for key, having in found.items()
-        if sum(ensemble.weights[index] for index in having) >= LEAST_REPORTED
-    }
-
-
-def probability_of(ensemble: Ensemble[Member], having: Collection[int]) -> tuple[float, float]:
-    """Return the weight of these members, and its Monte Carlo standard error."""
-    shares = np.zeros(len(ensemble.members))
-    shares[list(having)] = 1.0
-    return ensemble.probability(shares)
+def heaviest(ensemble: Ensemble[Member]) -> list[tuple[float, Member]]:
+    """Return up to `COUNTERFACTUAL_MEMBERS` distinct members, each with the weight of all its copies."""
+    weights: dict[int, float] = {}
+    members = {}
+    for member, weight in zip(ensemble.members, ensemble.weights, strict=True):
+        members[id(member)] = member
+        weights[id(member)] = weights.get(id(member), 0.0) + float(weight)
+    chosen = sorted(members, key=lambda one: -weights[one])[:COUNTERFACTUAL_MEMBERS]
+    return [(weights[one], members[one]) for one in chosen]
 
 
 def _lost(episode: LoggedEpisode) -> list[int]:

@@ -8,8 +8,9 @@ a member's weight (importance sampling).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -71,15 +72,29 @@ class Unknowns:
         self._faults: list[tuple[str, FaultPrior]] = sorted((faults or {}).items())
         self.discrepancy = discrepancy
 
-    def of(self, state: Mapping[str, Any], sensors: Sequence[str], end: float) -> EpisodeUnknowns:
+    def start_of(self, state: Mapping[str, Any], path: tuple[str, ...]) -> tuple[Any, Variation | None]:
+        """Return the told value at a path of the initial state, and how far it may be off, None: not."""
+        found = {one: (own, variation) for one, own, variation in each_value(self._spreads, state)}
+        if path in found:
+            return found[path]
+        return reduce(lambda inner, name: inner[name], path, state), None
+
+    def of(
+        self,
+        state: Mapping[str, Any],
+        sensors: Sequence[str],
+        end: float,
+        apart: Container[tuple[str, ...]] = (),
+    ) -> EpisodeUnknowns:
         """Return the unknowns of an episode.
 
         Args:
+            apart: paths of the initial state that are weighed apart (`factors`).
             state: the told initial state.
             sensors: those that the log has samples of; any of them may be stuck.
             end: device time at which the episode ends, s.
         """
-        values = list(each_value(self._spreads, state))
+        values = [one for one in each_value(self._spreads, state) if one[0] not in apart]
         faults = [(kind, prior) for kind, prior in self._faults if kind != STUCK_SENSOR or sensors]
         return EpisodeUnknowns(values, faults, sorted(sensors), end)
 

@@ -43,7 +43,7 @@ def test_a_stuck_valve_is_told_by_a_twin_that_knows_of_faults():
     """The refill takes longer by what dripped on the way."""
     exact = told(WATERED, STUCK, Unknowns())
     assert exact.events == () and exact.fit.bad
-    posterior = told(WATERED, STUCK, members=24)
+    posterior = told(WATERED, STUCK, members=48)
     assert {key(event): event.probability for event in posterior.events}[DRIP] > 0.5
     assert posterior.faults["stuck_valve"] > 10 * FARM.fault_priors["stuck_valve"].probability
     assert not posterior.fit.bad
@@ -137,3 +137,24 @@ def test_wrong_fault_priors_are_one_clear_line(prior, said, tmp_path):
     with pytest.raises(ConfigError, match="fault_priors") as error:
         load_world(str(world))
     assert said in str(error.value)
+
+
+def test_ensembles_of_other_seeds_agree_on_what_comes_of_a_soil():
+    """Each plant's soil has a grid of its own, so that few members give the same probability."""
+    wet = {"plants": {"plant_A": {"moisture": 0.185}}, "safety_locked": False, "pose": at("plant_A")}
+    episode, _ = logged([("water_plant", {"plant_id": "plant_A", "liters": 4.5})], wet)
+    unknowns = Unknowns({"plants.*.moisture": Variation(share=0.2)}, discrepancy=0.02)
+
+    def there():
+        return FarmSimulator(merge_world(WORLD, wet))
+
+    told = [
+        sum(
+            one.probability
+            for one in Twin(there, nominal(0.001), 8, unknowns).condition(episode, seed).events()
+            if one.key[:2] == ("leaching", "plant_A")
+        )
+        for seed in range(6)
+    ]
+    assert min(told) > 0.1 and max(told) < 0.9
+    assert np.std(told) < 0.03

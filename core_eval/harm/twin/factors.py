@@ -1,0 +1,211 @@
+"""Weighs the unknowns of a world's independent parts, each on a grid of its own, under every member.
+
+Given a member (flows, slip, faults), a plant's soil tells nothing of another's, or of the battery. So each
+part (`sims.factors`) has its own points over its own unknowns, and its own sensors weight them:
+p(event) = sum over members of w p(event | member), with the members' weights multiplied by the likelihood of
+the part's telemetry, the mean over its points. A member holds one draw of each part's points, for what plays
+the whole world: the predictive check and the counterfactuals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from configs.variation import Variation, put
+from core_eval.harm.telemetry import by_sensor
+from core_eval.harm.twin.likelihood import OUTLIER, chances, unmodelled
+from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.member import Track
+from core_eval.harm.twin.parameters import Priors, latin_hypercube, share_of
+from devices.sensors import Sample, SensorSpec
+from sims.factors import Factor, FactorRun, GridEvents
+
+POINTS = 256
+SHORTEST_S = 1.0
+"""Least time in which a part gets what a call brings, s."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FactorPosterior:
+    """The posterior of one part.
+
+    Attributes:
+        factor: the part.
+        log_evidence: the log-likelihood of its telemetry under each member.
+        weights: of the points under each member, members by points; each row sums to 1.
+        events: by rule, members by points; none where no member brings the part anything.
+        start: the initial value of each point; None where it is known exactly.
+        hidden: the part's parameters of each point.
+        last: the last call that brought it something, by index; None: none did.
+    """
+
+    factor: Factor
+    log_evidence: Floats
+    weights: Floats
+    events: Mapping[str, GridEvents]
+    start: Floats
+    hidden: Mapping[str, Floats]
+    last: int | None
+
+    def shares(self, kind: str) -> Floats:
+        """Return the probability of an event of this rule under each member."""
+        happens = self.events[kind].happens
+        shares: Floats = (self.weights * happens).sum(axis=1)
+        return shares
+
+    def mean_event(self, kind: str, weights: Floats) -> tuple[float, float, float, float]:
+        """Return begin and end, s, severity and exposure of the event, the means where it happens."""
+        found = self.events[kind]
+        share = self.weights * weights[:, None] * found.happens
+        begin, end, severity, exposure = (
+            float(np.sum(share * np.where(found.happens, part, 0.0)) / share.sum())
+            for part in (found.t_start, found.t_end, found.severity, found.exposure)
+        )
+        return begin, end, severity, exposure
+
+    def effective(self, weights: Floats) -> float:
+        """Return the effective number of points, given the members' weights."""
+        return float(1.0 / np.sum((weights @ self.weights) ** 2))
+
+    def draw(self, member: int, rng: np.random.Generator) -> int:
+        """Return a point of a member, drawn by its weight."""
+        return int(rng.choice(len(self.start), p=self.weights[member]))
+
+    def overrides(self, point: int, start: dict[str, Any]) -> None:
+        """Put a point's initial value into the overrides of the initial state."""
+        put(start, self.factor.start, float(self.start[point]))
+
+
+class Factors:
+    """The parts of one episode, and the draws of their points."""
+
+    def __init__(
+        self,
+        parts: Sequence[Factor],
+        priors: Priors,
+        starts: Mapping[tuple[str, ...], tuple[Any, Variation | None]],
+        rng: np.random.Generator,
+    ) -> None:
+        """Draw the points.
+
+        Args:
+            parts: the world's.
+            priors: of the hidden parameters.
+            starts: the told value at the path of each part's start, and how far off it may be.
+            rng: for the points.
+        """
+        self._parts = []
+        each = dict(zip(priors.names, priors.each, strict=True))
+        for part in parts:
+            scores = latin_hypercube(POINTS, part.columns, rng)
+            shares = np.vectorize(share_of, otypes=[float])(scores)
+            told, variation = starts[part.start]
+            start = np.array([told if variation is None else variation.at(told, one) for one in shares[:, 0]])
+            hidden = {
+                name: np.array([each[name].value(score) for score in scores[:, column]])
+                for column, name in enumerate(part.hidden, 1)
+            }
+            self._parts.append((part, shares, start.astype(float), hidden))
+        self.sensors = frozenset(name for part in parts for name in part.sensors)
+        self.hidden = frozenset(name for part in parts for name in part.hidden)
+
+    def weighed(
+        self, episode: LoggedEpisode, tracks: Sequence[Track], settling: float, discrepancy: float
+    ) -> list[FactorPosterior]:
+        """Return the posterior of each part, given the members' tracks.
+
+        Args:
+            episode: the log.
+            tracks: of the members.
+            settling: how long the world is followed after the last call, s.
+            discrepancy: the probability that a sensor does not follow the model.
+        """
+        logged = by_sensor(episode.samples)
+        found = []
+        for part, shares, start, hidden in self._parts:
+            specs = {name: tracks[0].specs[name] for name in part.sensors if name in tracks[0].specs}
+            samples = {name: logged.get(name, []) for name, spec in specs.items() if spec.period is not None}
+            moments = sorted(
+                {max(0.0, one.t - specs[name].delay) for name, own in samples.items() for one in own} - {0.0}
+            )
+            given = _given(part.entity, episode, tracks, settling)
+            last = max((index for index, (_, _, amounts) in enumerate(given) if amounts.any()), default=None)
+            fed = last is not None
+            if not fed:
+                # All members bring it the same: nothing.
+                given = [(begin, end, amounts[:1]) for begin, end, amounts in given]
+            run = part.run(start, hidden, shares, given, moments, episode.end + settling)
+            terms = np.array(
+                [
+                    self._log_likelihood(run, index, track, samples, moments, discrepancy)
+                    for index, track in enumerate(tracks if fed else tracks[:1])
+                ]
+            )
+            terms = np.broadcast_to(terms, (len(tracks), POINTS))
+            most = terms.max(axis=1, keepdims=True)
+            likelihood = np.exp(terms - most)
+            total = likelihood.sum(axis=1, keepdims=True)
+            evidence = (most + np.log(total / likelihood.shape[1]))[:, 0]
+            found.append(
+                FactorPosterior(
+                    part, evidence, likelihood / total, run.events if fed else {}, start, hidden, last
+                )
+            )
+        return found
+
+    def _log_likelihood(
+        self,
+        run: FactorRun,
+        member: int,
+        track: Track,
+        samples: Mapping[str, Sequence[Sample]],
+        moments: Sequence[float],
+        discrepancy: float,
+    ) -> Floats:
+        """Return the log-likelihood of the part's sensors at each point under a member."""
+        places = {moment: place for place, moment in enumerate(moments)}
+        whole: Floats = np.zeros(POINTS)
+        for name, own in samples.items():
+            if not own:
+                continue
+            spec: SensorSpec = track.specs[name]
+            on, term, before = track.words[name][1], np.zeros(POINTS), None
+            for sample in own:
+                place = places.get(max(0.0, sample.t - spec.delay))
+                if place is not None:
+                    quantity = (
+                        run.quantities[name][place, member] + spec.bias + spec.drift * sample.t / 3600.0
+                    )
+                    term += np.log(
+                        (1.0 - OUTLIER) * chances(sample.value, before, quantity, spec, on) + OUTLIER
+                    )
+                before = sample.value
+            if discrepancy:
+                alone = unmodelled(own)
+                floor = alone - np.log1p(np.maximum(0.0, alone - term))
+                term = np.logaddexp(math.log1p(-discrepancy) + term, math.log(discrepancy) + floor)
+            whole += term
+        return whole
+
+
+def _given(
+    entity: str, episode: LoggedEpisode, tracks: Sequence[Track], settling: float
+) -> list[tuple[float, float, Floats]]:
+    """Return what a part gets in the span of each call, and in settling, from each member."""
+    totals = np.array([[one.get(entity, 0.0) for one in track.given] for track in tracks])
+    each = np.diff(totals, axis=1, prepend=0.0)
+    starts = [*(one.start for one in episode.calls), episode.end]
+    ends = [*(one.end for one in episode.calls), episode.end + settling]
+    # A lost call that was done has no duration, and reaches into the wait for the next one.
+    return [
+        (start, max(end, start + SHORTEST_S), amounts)
+        for start, end, amounts in zip(starts, ends, each.T, strict=True)
+    ]

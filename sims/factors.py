@@ -1,0 +1,75 @@
+"""Independent parts of a world, run apart from it for many sets of their own unknowns at once.
+
+Given what the rest of the world brings them (a plant's soil: its water), such parts tell nothing of each
+other, so that a twin weighs the unknowns of each alone (`core_eval.harm.twin.factors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GridEvents:
+    """The events of one rule, for members by points.
+
+    Attributes:
+        happens: whether there is one, more than a trifle.
+        t_start, t_end: device time, s, where it happens.
+        severity, exposure: as in `devices.harm.HarmEvent`.
+    """
+
+    happens: NDArray[np.bool_]
+    t_start: Floats
+    t_end: Floats
+    severity: Floats
+    exposure: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRun:
+    """What comes of a part.
+
+    Attributes:
+        quantities: of each sensor without noise, moments by members by points.
+        events: by rule.
+    """
+
+    quantities: Mapping[str, Floats]
+    events: Mapping[str, GridEvents]
+
+
+class Factor(Protocol):
+    """An independent part of a world.
+
+    Attributes:
+        entity: which its events name.
+        start: the path of its unknown in the initial state; the first column.
+        hidden: the parameters that it has for its own; the next columns.
+        columns: how many coordinates a point has.
+        sensors: those that tell of nothing else.
+    """
+
+    entity: str
+    start: tuple[str, ...]
+    hidden: tuple[str, ...]
+    columns: int
+    sensors: tuple[str, ...]
+
+    def run(
+        self,
+        start: Floats,
+        hidden: Mapping[str, Floats],
+        shares: Floats,
+        given: Sequence[tuple[float, float, Floats]],
+        moments: Sequence[float],
+        end: float,
+    ) -> FactorRun:
+        """Run all points, with what each member gives the part in spans of device time, s."""
