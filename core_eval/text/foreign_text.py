@@ -18,6 +18,8 @@ STDIN = Path("-")
 GZIP = b"\x1f\x8b"
 MOST_BYTES = 1 << 26
 """Bytes of a whole text, and of a line where lines are read one by one: a small gzip may hold far more."""
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How the small file begins that Git keeps in place of a large one (Git LFS specification)."""
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -31,7 +33,8 @@ class Lines:
 
     Attributes:
         lines: the bytes of each line; a file in UTF-16 is converted to UTF-8. Iterating raises
-            ForeignTextError if the file is truncated or cannot be read, or a line is longer than MOST_BYTES.
+            ForeignTextError if the file is truncated, cannot be read or is a Git LFS pointer, or a line is
+            longer than MOST_BYTES.
         size: of the file in bytes; None for standard input.
         position: bytes read so far.
     """
@@ -106,6 +109,10 @@ def _bounded(stream: io.BufferedReader | io.TextIOWrapper) -> Iterator[Any]:
 def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
     first = next(lines, None)
     if first is not None:
+        if first.startswith(LFS_POINTER):
+            raise ForeignTextError(
+                "it is a Git LFS pointer, not the file itself: fetch that by `git lfs pull`"
+            )
         yield first.removeprefix(codecs.BOM_UTF8)
         yield from lines
 

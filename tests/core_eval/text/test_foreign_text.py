@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import tracemalloc
 
 import pytest
@@ -75,3 +76,31 @@ def test_a_bomb_is_one_line_for_the_user(tmp_path, peak, capsys):
         assert main(arguments) == 2
         error = capsys.readouterr().err
         assert "has more than 1,048,576 bytes" in error and "Traceback" not in error
+
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * 'a'}\nsize 73400320\n"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("read", [load_yaml, load_core_file, read_text])
+def test_a_git_lfs_pointer_is_not_read_as_its_file(tmp_path, packed, read):
+    path = tmp_path / "results.json"
+    path.write_bytes(gzip.compress(POINTER.encode()) if packed else POINTER.encode())
+    with pytest.raises((ConfigError, ForeignTextError), match=r"is a Git LFS pointer, not the file itself"):
+        read(path)
+
+
+def test_a_git_lfs_pointer_is_one_line_for_the_user(tmp_path, capsys):
+    tasks, pointer = tmp_path / "tasks.json", tmp_path / "traces.jsonl"
+    nodes = [{"name": "start", "is_final": True, "transitions": []}]
+    task = {"prompt_id": 1, "world": "farm", "prompt": "Wait.", "nodes": nodes, "alphabet": {}}
+    tasks.write_text(json.dumps([task]))
+    pointer.write_text(POINTER)
+    for arguments in (
+        ["tasks", "list", str(pointer)],
+        ["score", "--traces", str(pointer), "--tasks", str(tasks)],
+        ["score", "--traces", str(tasks), "--tasks", str(pointer)],
+    ):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert str(pointer) in error and "`git lfs pull`" in error and error.count("\n") == 1
