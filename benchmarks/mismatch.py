@@ -3,8 +3,9 @@
 The rig is simulated with other equations, another start, a fault, or a person that the twin was not told of;
 the twin gets calls and coarse telemetry alone. Each row is one mismatch at one strength: those of the farm
 are in `mismatch_farm.py`, those of the arm in `mismatch_arm.py`. Every episode is told by the twin as
-shipped, which draws start and faults, and with `--twins shipped exact` also by one that takes them for
-exact. Results are appended to FILE (JSON lines) as they come; run it again with the same options to go on.
+shipped, which draws start and faults. `--twins shipped exact reference` adds one that takes them for exact,
+and one that obeys the rig's own equations: what the latter tells is identifiable. Results are appended to
+FILE (JSON lines) as they come; run it again with the same options to go on.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing import Pool, TimeoutError
 from pathlib import Path
 from random import Random
@@ -31,7 +33,7 @@ from benchmarks.dangers import hidden_of
 from benchmarks.hidden_rigs import ROOT, events_of, play
 from benchmarks.mismatch_arm import ARM
 from benchmarks.mismatch_farm import FARM
-from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, told_choices
+from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, identifiable, told_choices
 from benchmarks.mismatch_rows import Benchmark
 from benchmarks.reliability_diagram import reliability_svg
 from configs.task import Task
@@ -43,9 +45,12 @@ from core_eval.harm.twin.posterior import Twin
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.report.pictures.risk_coverage import band_words
 from devices.hidden import hidden_parameters
+from sims.simulator import Simulator
 
 DISCREPANCY = 0.02
-TWINS = ("shipped", "exact")
+REFERENCE = "reference"
+"""A twin that is told the rig's equations: what it tells is identifiable."""
+TWINS = ("shipped", "exact", REFERENCE)
 UNPROBED = "unprobed"
 BENCHMARKS: Mapping[str, Benchmark] = {"farm_rover": FARM, "robotic_arm": ARM}
 
@@ -112,6 +117,14 @@ def calibrated(rig: Rig) -> dict[str, Any]:
     return {"key": rig.key, "hidden": hidden, "estimates": estimates}
 
 
+def _model(world: World, twin: str) -> Simulator[Any]:
+    """Return the simulator of a twin; the reference runs every part as the rig does, none apart."""
+    simulator: Simulator[Any] = make_simulator(world)
+    if twin == REFERENCE:
+        simulator.factors = lambda: ()  # type: ignore[method-assign]
+    return simulator
+
+
 def run_plan(plan: Plan) -> dict[str, Any]:
     """Play, tell and compare the episodes of a plan; return them JSON-ready."""
     mismatch, world = BENCHMARKS[plan.world].rows[plan.mismatch], load_world(plan.world)
@@ -123,6 +136,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         "shipped": Unknowns(world.spreads, world.fault_priors, discrepancy=DISCREPANCY),
         "exact": Unknowns(),
     }
+    twins[REFERENCE] = twins["shipped"]
     started, records, bad = perf_counter(), [], dict.fromkeys(plan.twins, 0)
     faulty: list[int] = []
     for number in range(plan.first, plan.first + plan.episodes):
@@ -137,11 +151,12 @@ def run_plan(plan: Plan) -> dict[str, Any]:
             truth = events_of(episode, start.hidden)
         there = World(world.name, world.type, merged_state(world, start.told))
         for name in plan.twins:
-            priors = Priors(parameters, estimates)
-            twin = Twin(lambda: make_simulator(there), priors, plan.members, twins[name])  # noqa: B023
+            priors, make = Priors(parameters, estimates), partial(_model, there, name)
             # What `infer` tells, without the verdicts on "observed", which take longer than all the rest.
-            conditioned = twin.condition(episode.log, seed)
-            bad[name] += twin.fit(episode.log, conditioned.played, seed).bad
+            with mismatch.obeyed() if name == REFERENCE else nullcontext():
+                twin = Twin(make, priors, plan.members, twins[name])
+                conditioned = twin.condition(episode.log, seed)
+                bad[name] += twin.fit(episode.log, conditioned.played, seed).bad
             told = {one.key: one.probability for one in conditioned.events()}
             records += [
                 Told(name, number, *key, happened=key in truth, probability=told.get(key, 0.0))
@@ -275,16 +290,19 @@ def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence
     kept = f"events without {', '.join(without)}" if without else "events of the device's rules"
     table = Table(title=f"{world}: {kept}; intervals: Wilson's 95 %")
     for heading in ("mismatch", "twin", "episodes", "true", "recall", "expected recall",
-                    "precision", "Brier", "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
+                    "of identifiable", "precision", "Brier",
+                    "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
     for number, mismatch in enumerate(BENCHMARKS[world].rows):
         mine = [result for result in results if result["mismatch"] == number]
-        for twin, records in _told(results, number).items():
+        told = _told(results, number)
+        for twin, records in told.items():
             found = figures([one for one in records if one.kind not in without])
             table.add_row(
                 mismatch.name, twin, str(sum(result["episodes"] for result in mine)), str(found.true),
-                str(found.recall), f"{found.expected_recall:.2f}", str(found.precision), f"{found.brier:.3f}",
-                f"{found.calibration_error:.3f}", str(found.sure),
+                str(found.recall), f"{found.expected_recall:.2f}",
+                str(identifiable(records, told.get(REFERENCE, ()))), str(found.precision),
+                f"{found.brier:.3f}", f"{found.calibration_error:.3f}", str(found.sure),
                 str(sum(result["bad_fits"][twin] for result in mine)),
             )  # fmt: skip
     return table

@@ -82,6 +82,16 @@ def figures(records: Sequence[Told]) -> Figures:
     )
 
 
+def identifiable(records: Sequence[Told], reference: Sequence[Told]) -> Part:
+    """Return the recall of the true events that the reference tells; of none without a reference."""
+
+    def key(one: Told) -> tuple[int, str, str, int]:
+        return one.episode, one.kind, one.entity, one.call
+
+    able = {key(one) for one in reference if one.happened and one.probability >= COUNTED}
+    return Part(sum(one.probability >= COUNTED for one in records if key(one) in able), len(able))
+
+
 def by_choice(records: Sequence[Told]) -> dict[float, tuple[Part, Part]]:
     """Return recall and precision for each probability from which on an event may count."""
     true = sum(one.happened for one in records)

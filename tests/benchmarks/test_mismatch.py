@@ -8,7 +8,7 @@ import pytest
 from paths import ROOT
 
 from benchmarks.mismatch_farm import MISMATCHES, wrong_start
-from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, told_choices
+from benchmarks.mismatch_figures import Told, by_choice, by_rule, figures, identifiable, told_choices
 from benchmarks.philip import PhilipFront
 from configs.worlds_loader import load_world
 from sims.farm_rover.green_ampt import WettingFront
@@ -35,6 +35,10 @@ def test_figures_of_a_known_set():
     assert (found.sure.hits, found.sure.of) == (1, 2)
     assert found.brier == pytest.approx((0.16 + 1.0 + 0.9025 + 0.01) / 5)
     assert by_rule(records) == {"k": (3, pytest.approx(2.65), 2, 1)}
+    reference = [Told("reference", 0, "k", "e", n, n < 3, chance) for n, chance in enumerate((0.9, 0.2, 0.7))]
+    able = identifiable(records, reference)
+    assert (able.hits, able.of) == (1, 2), "the one at 0.2 is not to be found by anybody"
+    assert identifiable(records, ()).of == 0
     assert found.expected_recall == pytest.approx(2.55 / 2.65)
     hits = {least: (parts[0].hits, parts[1].of) for least, parts in by_choice(records).items()}
     assert hits == {0.5: (2, 3), 0.4: (2, 3), 0.3: (2, 3), 0.2: (2, 3)}
