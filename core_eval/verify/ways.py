@@ -45,6 +45,7 @@ class Ways:
         tried: how many ways were run or refused on the way.
         all: how many the grid has.
         orders_done: whether every order was tried.
+        meant: the tools of each order that the automaton accepts, a dose in several parts as one.
     """
 
     narrow: list[tuple[Call, ...]] = field(default_factory=list)
@@ -53,6 +54,7 @@ class Ways:
     all: int = 0
     calls: int = 0
     orders_done: bool = True
+    meant: list[list[str]] = field(default_factory=list)
 
     @property
     def line(self) -> str:
@@ -77,13 +79,12 @@ def check_ways(
     found = search_ways(task, paths, simulator, seed)
     narrow = [way for way in found.narrow if not excused(task, way)]
     plan = [task.automaton.symbols[name] for name in paths[0]]
-    meant = _tools(symbol.tool for symbol in plan)
     exact = any(
         isinstance(pattern, Exact) and is_number(pattern.value)
         for symbol in plan
         for pattern in symbol.arguments.values()
     )
-    numbers = [way for way in narrow if not exact and _tools(call.name for call in way) == meant]
+    numbers = [way for way in narrow if not exact and _tools(call.name for call in way) in found.meant]
     faults = [
         f"too narrow: {' '.join(map(written, way))} reaches the goal, and does no harm: allow it, or say why "
         "in `left_out`"
@@ -119,6 +120,7 @@ def search_ways(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator
     units = _units(task, steps)
     orders = _orders(units, judge, most)
     accepted = [order for order in orders[:most] if judge([step.call for step in order])]
+    found.meant = [_tools(step.call.name for step in order) for order in accepted]
     found.all = _arrangements(units) * math.prod(len(step.choices) for step in steps)
     for way in _variations(accepted, rng, most):
         found.tried += 1
