@@ -76,15 +76,16 @@ class FarmDynamics:
                 state.plants[state.aim].watered_by = state.poured_by
         rain = rain_rate(farm.world.rain, t) * farm.soil.area if farm.world.rain else 0.0
         for name, plant in state.plants.items():
-            inflow = rain + (watered / seconds if name == state.aim else 0.0)
+            liters = rain * seconds + (watered if name == state.aim else 0.0)
             if farm.apart:
-                plant.column.flows.applied += inflow * seconds
+                plant.column.flows.applied += liters
                 continue
-            # Soil that lags behind has broken no rule since: the condition for its lag.
-            if not inflow and (plant.owed or plant.only_dries):
-                plant.owe(t, seconds)
-                continue
-            plant.let_pass(t, seconds, inflow, self._soil_watch(name, plant))
+            lags = plant.owed > 0.0 and not liters
+            # Soil that lags behind without a watch has broken no rule since: the condition for its lag.
+            if lags or (not liters and plant.only_dries):
+                plant.owe(t, seconds, 0.0, plant.watch)
+            else:
+                plant.owe(t, seconds, liters, self._soil_watch(name, plant))
         if sprayed:
             self._spread(sprayed, t, seconds)
         if state.picking is not None and not state.interval_over:

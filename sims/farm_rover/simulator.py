@@ -114,6 +114,13 @@ class FarmSimulator(Simulator[FarmWorld]):
         resting = state.water.still and state.pesticide.still and not state.moving
         return resting and (state.alone or not person.comes(self.clock.now, math.inf))
 
+    def pass_time(self, seconds: float, tick: float | None = None) -> None:
+        """Let device time pass; at its end the soil is up to date."""
+        try:
+            super().pass_time(seconds, tick)
+        finally:
+            self.state.catch_up()
+
     def evolve(self, seconds: float) -> None:
         """Advance the farm by this time."""
         self.dynamics.evolve(seconds)

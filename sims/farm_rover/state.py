@@ -15,7 +15,13 @@ from sims.farm_rover.hose import Hose
 from sims.farm_rover.soil import SoilColumn, Stretch
 from sims.snapshots import shallow_copy
 
+Watch = Callable[[float], Callable[[Stretch], None]]
+"""Takes a device time, s, and returns what monitors the soil from then on."""
 ML_PER_L = 1000.0
+LONGEST_LAG_S = 2.0
+"""Longest time, s, by which soil that may break a rule is behind: within it a loss is a parabola to 10 ms."""
+SAME_RATE = 1e-9
+"""Relative difference of two rates of flow that are the same."""
 LEAST_CUT_S = 5.0
 """Minimum length of an advance that is cut at a plant's tolerance, s."""
 LOSS_CUT_S = 600.0
@@ -80,7 +86,9 @@ class PlantState:
         wet, pond: its time above the moisture limit, and with water standing too deep.
         leached, overflowed: water that percolates below its roots, and that runs off.
         quiet: what stands and seeps is known to break no rule.
-        owed: the time by which the column is behind, s; `owed_from` the device time at which that began, s.
+        owed: the time by which the column is behind, s; `owed_from` the device time at which that began, s,
+            `owed_liters` the water that flowed on it since, at a constant rate, and `watch` what monitors
+            it then; None: it breaks no rule.
         harm_until: device time until which the soil is known to break a rule without further water, s.
     """
 
@@ -101,6 +109,8 @@ class PlantState:
     quiet: bool = False
     owed: float = 0.0
     owed_from: float = 0.0
+    owed_liters: float = 0.0
+    watch: Watch | None = None
     harm_until: float = -math.inf
 
     @classmethod
@@ -130,14 +140,26 @@ class PlantState:
         """The soil, up to date."""
         if self.owed:
             owed, self.owed = self.owed, 0.0
-            self.column.advance(owed, 0.0, self._follow)
+            watch, self.watch = self.watch, None
+            if watch is None:
+                self.column.advance(owed, 0.0, self._follow)
+            else:
+                self._let_pass(self.owed_from, owed, self.owed_liters / owed, watch)
         return self.column
 
-    def owe(self, t: float, seconds: float) -> None:
-        """Let time pass from device time t on, s, that the soil catches up when it is read."""
+    def owe(self, t: float, seconds: float, liters: float = 0.0, watch: Watch | None = None) -> None:
+        """Let time pass from device time t on, s, that the soil catches up when it is read.
+
+        `watch(t)` returns its monitor; None where it breaks no rule.
+        """
+        changed = abs(liters * self.owed - self.owed_liters * seconds) > SAME_RATE * liters * self.owed
+        late = watch is not None and self.owed + seconds > LONGEST_LAG_S
+        if self.owed and (changed or late or (self.watch is None) != (watch is None)):
+            self.soil  # noqa: B018
         if not self.owed:
-            self.owed_from = t
+            self.owed_from, self.owed_liters, self.watch = t, 0.0, watch
         self.owed += seconds
+        self.owed_liters += liters
 
     def _follow(self, stretch: Stretch) -> None:
         start = self.owed_from + stretch.t_start
@@ -159,9 +181,7 @@ class PlantState:
         harmless = min(column.capacity, self.limit * column.volume)
         return not column.surface and (column.root <= harmless or causes == (None,) * 5)
 
-    def let_pass(
-        self, t: float, seconds: float, inflow: float, watch: Callable[[float], Callable[[Stretch], None]]
-    ) -> None:
+    def _let_pass(self, t: float, seconds: float, inflow: float, watch: Watch) -> None:
         """Advance the soil from device time t, s, under this inflow, L/s; `watch(t)` returns its monitor.
 
         It is cut where a spell becomes longer than the plant bears, and each `LOSS_CUT_S`.
@@ -300,6 +320,12 @@ class FarmState:
         twin.plants = {name: copy.deepcopy(plant, memo) for name, plant in self.plants.items()}
         twin.drift = dict(self.drift)
         return twin
+
+    def catch_up(self) -> None:
+        """Let the soil that may break a rule catch up, so that the rules are evaluated up to now."""
+        for plant in self.plants.values():
+            if plant.watch is not None:
+                plant.soil  # noqa: B018
 
     @property
     def water_liters(self) -> float:
