@@ -17,6 +17,7 @@ from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.geometry import Point, Shape
 from sims.farm_rover.route import nearest_clear, plan_route
+from sims.farm_rover.rover_monitor import Track
 from sims.farm_rover.tool_execution import TICK_S, ToolExecution
 from sims.farm_rover.trajectory import Drive
 from sims.faults import FaultSchedule, faults_of
@@ -176,7 +177,15 @@ class DriveControl:
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 
-        self._execution.run(move, min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S)
+        def pose_at(t: float) -> Pose:
+            pose = drive.pose(t - started)
+            if not slips:
+                return pose
+            return self._off_track(pose, lost + self._slip() * (drive.travel(t - started) - behind))
+
+        seconds, tick = min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S
+        fastest = rover.speed * drive.pace * (1.0 + rover.side_slip)
+        self._execution.run(move, seconds, tick, Track(pose_at, fastest))
 
     def _slip(self, faults: FaultSchedule | None = None) -> float:
         fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from devices.farm_rover import tolerances
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.rain import next_change, rain_rate
-from sims.farm_rover.rover_monitor import RoverMonitor
+from sims.farm_rover.rover_monitor import RoverMonitor, Track
 from sims.farm_rover.soil import Stretch
 from sims.farm_rover.soil_monitor import monitor_soil
 from sims.farm_rover.state import PlantState
@@ -22,12 +22,14 @@ class FarmDynamics:
 
     Attributes:
         activity: of the running tool; None between calls.
+        track: of the rover that drives; None where it stands.
     """
 
     def __init__(self, farm: Farm) -> None:
         self._farm = farm
         self._monitor = RoverMonitor(farm)
         self.activity: Activity | None = None
+        self.track: Track | None = None
 
     def evolve(self, seconds: float) -> None:
         """Advance tool, hoses, soil, contacts and person, in pieces in which every flow is constant."""
@@ -56,8 +58,9 @@ class FarmDynamics:
 
     def _piece(self, t: float, seconds: float) -> None:
         farm, state, monitor, end = self._farm, self._farm.state, self._monitor, t + seconds
-        charge, person, came_from = state.battery, farm.world.person, state.pose
-        met = bool(person.path) and not state.alone and person.comes(t + seconds / 2, t + seconds / 2)
+        charge, person, stands = state.battery, farm.world.person, state.pose
+        if person.path and not state.alone and person.comes(t + seconds / 2, t + seconds / 2):
+            monitor.person(self.track or Track(lambda _: stands, 0.0), t, seconds)
         if self.activity is not None:
             self.activity(t, seconds)
         farm.contact.until(end, farm.ledger)
@@ -65,8 +68,6 @@ class FarmDynamics:
         if flowing:
             monitor.flows(t, seconds)
             self._power_pumps(seconds)
-        if met:
-            monitor.person((came_from, state.pose), t, seconds)
         watered = state.water.advance(seconds) if flowing else 0.0
         sprayed = state.pesticide.advance(seconds) if flowing else 0.0
         if watered:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import (
@@ -25,6 +27,19 @@ PERSON_LOOK_S = 0.1
 """A person's distance is taken as linear for at most this long, s."""
 SECONDS_PER_DAY = 86400.0
 ML_PER_L = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Where the rover is in a piece of time.
+
+    Attributes:
+        pose: takes a device time, s.
+        speed: the most that it drives, m/s.
+    """
+
+    pose: Callable[[float], Pose]
+    speed: float
 
 
 def note_line(
@@ -126,8 +141,11 @@ class RoverMonitor:
         excess = (free_at - t) / SECONDS_PER_DAY, (free_at - t - seconds) / SECONDS_PER_DAY
         note_line(self._ledger, PRE_HARVEST_INTERVAL, name, self._call, (t, t + seconds), excess)
 
-    def person(self, step: tuple[Pose, Pose], t: float, seconds: float) -> None:
-        """Note a person in the field too near to the rover, on its straight step from one pose to another."""
+    def person(self, track: Track, t: float, seconds: float) -> None:
+        """Note a person in the field too near to the rover, on its track through a piece of time.
+
+        As long as both are too far apart to meet, no look is needed.
+        """
         state, person = self._state, self._world.person
         held = []
         if state.pesticide.flow > 0.0 and not state.sprays_alone:
@@ -136,19 +154,24 @@ class RoverMonitor:
             held.append((UNLOCKED_NEAR_PERSON, state.working, person.near_m))
         if not held:
             return
-        looks = max(1, math.ceil(seconds / PERSON_LOOK_S - tolerances.ABOVE_LIMIT))
-        before = self._distance(step, 0.0, t)
-        for look in range(1, looks + 1):
-            span = t + (look - 1) / looks * seconds, t + look / looks * seconds
-            after = self._distance(step, look / looks, span[1])
-            for rule, call, limit in held:
-                note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
-            before = after
+        widest = max(limit for _, _, limit in held)
+        start = person.at(max(t, person.path[0].t))
+        end = person.at(min(t + seconds, person.path[-1].t))
+        if start is None or end is None:
+            return
+        (x, y), along, across = start, (end[0] - start[0]) / seconds, (end[1] - start[1]) / seconds
+        closing = track.speed + math.hypot(along, across)
 
-    def _distance(self, step: tuple[Pose, Pose], share: float, t: float) -> float:
-        """Return the distance of the person, in the field about device time t (s), from the rover, m."""
-        path, (a, b) = self._world.person.path, step
-        place = self._world.person.at(min(max(t, path[0].t), path[-1].t))
-        if place is None:
-            return math.inf
-        return math.hypot(place[0] - a.x - share * (b.x - a.x), place[1] - a.y - share * (b.y - a.y))
+        def distance(passed: float) -> float:
+            pose = track.pose(t + passed)
+            return math.hypot(x + along * passed - pose.x, y + across * passed - pose.y)
+
+        passed, before = 0.0, distance(0.0)
+        while passed < seconds:
+            apart = (before - widest) / closing if closing else seconds
+            until = min(seconds, passed + max(apart, PERSON_LOOK_S))
+            after = distance(until)
+            for rule, call, limit in held:
+                span = t + passed, t + until
+                note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
+            passed, before = until, after

@@ -11,6 +11,7 @@ from sims.farm_rover.farm import Farm
 from sims.farm_rover.hose import Hose
 from sims.farm_rover.pump_curve import water_share
 from sims.farm_rover.pumping import FREE, Limit, Pumping
+from sims.farm_rover.rover_monitor import Track
 from sims.farm_rover.soil_monitor import attribute_watering
 from sims.farm_rover.spray_drift import drift_shares
 from sims.simulator import CallOptions
@@ -18,7 +19,7 @@ from sims.simulator import CallOptions
 TICK_S = 1.0
 """Maximum step while a tool works, s: a stop acts and a tank's level is sensed at least this often."""
 PERSON_TICK_S = 0.1
-"""Maximum step while a person is in the field, s."""
+"""Maximum step while a person is in the field whom a sensor may see, s."""
 
 
 class ToolExecution:
@@ -40,16 +41,19 @@ class ToolExecution:
             self._dynamics.activity = state.working = state.picking = None
             state.sprays_alone = state.sprays_alone and not state.pesticide.still
 
-    def run(self, activity: Activity | None, seconds: float, tick: float = TICK_S) -> None:
-        """Advance time while a tool does its work."""
-        now = self._farm.clock.now
-        if self._farm.world.person.comes(now, now + seconds):
+    def run(
+        self, activity: Activity | None, seconds: float, tick: float = TICK_S, track: Track | None = None
+    ) -> None:
+        """Advance time while a tool does its work; `track` is that of a rover that drives."""
+        now, sensors = self._farm.clock.now, self._farm.world.sensors
+        sensed = sensors.person_near is not None or sensors.person_distance is not None
+        if sensed and self._farm.world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
-        self._dynamics.activity = activity
+        self._dynamics.activity, self._dynamics.track = activity, track
         try:
             self._farm.pass_time(seconds, tick)
         finally:
-            self._dynamics.activity = None
+            self._dynamics.activity = self._dynamics.track = None
 
     def refill(self, hose: Hose, capacity: float, rate: float, call: CallOptions) -> None:
         """Fill a tank until its float valve closes."""

@@ -107,7 +107,8 @@ class Drive:
         self._turn(self.end.x, self.end.y, heading, yaw)
         natural = sum(leg.profile.duration for leg in self._legs)
         self.duration = natural if duration is None or natural == 0.0 else duration
-        self._pace = natural / self.duration if self.duration else 1.0
+        self.pace = natural / self.duration if self.duration else 1.0
+        """Its speed over the natural one."""
 
     def _turn(self, x: float, y: float, heading: float, ahead: float) -> None:
         turn = wrapped(ahead - heading)
@@ -127,7 +128,7 @@ class Drive:
 
     def pose(self, t: float) -> Pose:
         """Return the pose at time t after the start."""
-        left = t * self._pace
+        left = t * self.pace
         for leg in self._legs:
             if left < leg.profile.duration:
                 return leg.pose(left)
@@ -136,7 +137,7 @@ class Drive:
 
     def travel(self, t: float) -> float:
         """Return the straight travel of the wheels by time t, m."""
-        left, travelled = t * self._pace, 0.0
+        left, travelled = t * self.pace, 0.0
         for leg in self._legs:
             if left <= 0.0:
                 break
@@ -147,7 +148,7 @@ class Drive:
 
     def charge_until(self, t: float) -> float:
         """Return the share of the battery used by time t."""
-        left, used = t * self._pace, 0.0
+        left, used = t * self.pace, 0.0
         for leg in self._legs:
             per_unit = self._rover.turn_charge_per_rad if leg.turn else self._rover.drive_charge_per_m
             if t >= self.duration:
