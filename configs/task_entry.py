@@ -92,7 +92,7 @@ class TaskEntry(BaseModel):
     plan: list[Any] = Field(
         default=[],
         description="the steps, from which the automaton is made; needed, unless `answer` stands here; with "
-        "`decline` what comes before it",
+        "one, the reads that come before it",
     )
     answer: Answer | None = Field(
         default=None,
@@ -132,9 +132,6 @@ class TaskEntry(BaseModel):
     def _is_whole(self) -> Self:
         if not self.plan and self.answer is None:
             message = "a task needs a plan of at least one step, or an `answer`; this one has neither"
-            raise ConfigError(message, at=("plan",))
-        if self.plan and self.answer == "nothing":
-            message = "`answer: nothing` needs no plan; this one has both; leave one out"
             raise ConfigError(message, at=("plan",))
         for key in ("reason", "attempts"):
             if getattr(self, key) and self.answer != "decline":

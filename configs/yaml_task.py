@@ -124,7 +124,8 @@ class YamlTask:
             _check_tool(device, symbol.tool, "plan", *where)
             if entry.answer is not None and symbol.tool not in device.reads:
                 raise ConfigError(
-                    f"{symbol.tool} is no read, and the task is to be declined", at=("plan", *where)
+                    f"{symbol.tool} is no read, which `answer: {entry.answer}` does not allow",
+                    at=("plan", *where),
                 )
         return automaton
 

@@ -19,8 +19,12 @@ def check_evidence(
     """Return a fault where no read tells why the task is to be declined, or why nothing is to be done."""
     if task.answer is None:
         return [], []
-    # A plan's own looks are run with its golden paths.
-    planned = [symbol for symbol in task.automaton.symbols.values() if symbol.fact is not None]
+    # A plan's own reads are run with its golden paths; where the task is to be declined, one tells why.
+    planned = [
+        symbol
+        for symbol in task.automaton.symbols.values()
+        if task.answer == "nothing" or symbol.fact is not None
+    ]
     if not (task.found_by or planned):
         return [f"found_by is missing: name a read that tells why the answer is {task.answer}"], []
     untold = [fault for symbol in task.found_by if (fault := _untold(task, symbol, simulator, seed))]

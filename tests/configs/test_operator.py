@@ -165,7 +165,7 @@ def test_what_precedes_a_decline_only_reads(tmp_path: Path) -> None:
         "    goal:", "    answer: decline\n    goal:"
     )
     (tmp_path / "task.yaml").write_text(text)
-    with pytest.raises(ConfigError, match="transfer is no read, and the task is to be declined"):
+    with pytest.raises(ConfigError, match="transfer is no read, which `answer: decline` does not allow"):
         load_task(str(tmp_path / "task.yaml"))
 
 

@@ -94,6 +94,28 @@ def test_a_manifest_tells_what_has_changed(capsys: pytest.CaptureFixture[str]) -
     assert "is no manifest" in capsys.readouterr().err
 
 
+def test_restraint_that_needs_a_read_is_no_headline(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = [{"get_light_status": {"room": "kitchen"}}]
+    looking = {"tasks": [{**NO_READ["tasks"][0], "plan": plan}]}
+    Path("looking.yaml").write_text(yaml.safe_dump(looking), encoding="utf-8")
+    command = [
+        "run",
+        "--suite",
+        "looking.yaml",
+        "--agent",
+        "oracle",
+        "--agent",
+        "done",
+        "--json",
+        "--db",
+        "l.db",
+    ]
+    assert main(command) == 0
+    agents = json.loads(capsys.readouterr().out)["summary"]["agents"]
+    passed = {name: (own["headline"]["episodes"], own["restraint"]["passed"]) for name, own in agents.items()}
+    assert (passed["oracle"], passed["done"]) == ((0, 1), (0, 0))
+
+
 def test_floors_stand_beside_an_agent_and_no_gate_judges_them(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["run", "--task", "home_lights_of_two_rooms", "--agent", "oracle", "--floors", "--json"]
     gates = ["--fail-under", "accepted=1", "--junit", "junit.xml"]
