@@ -7,18 +7,22 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from configs.errors import ConfigError
+from configs.operator import ASK
 from configs.task import Task
 from configs.tasks_loader import TASKS_FOLDER, TaskFile, merged_files, read_tasks, task_builder, task_files
-from configs.worlds_loader import World, known_world
+from configs.worlds_loader import known_world
 from configs.yaml_file import nearest
 from core_eval.text.foreign_text import STDIN
+from devices.waiting import WAIT
 from sims.world_type import WORLD_TYPES
 
 CORE = "core"
 """The suite that is released with the kit."""
 SUITES_FOLDER = Path(__file__).parent / "suites"
 HAZARDS = "hazards"
-"""The suite of the tasks of worlds that declare hazards; a run of it draws them."""
+"""The suite of the long tasks of worlds that declare hazards; a run of it draws them."""
+LEAST_WRITES = 9
+"""Calls that change something in the golden path of its tasks: in fewer, a mistake seldom does harm."""
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -35,7 +39,7 @@ def read_suite(ref: str) -> TaskFile:
     world = known_world(ref)
     if world is not None or ref == HAZARDS:
         found = merged_files(read_tasks(file) for file in task_files())
-        own = tuple(task for task in found.tasks if _belongs(task.world, world))
+        own = tuple(task for task in found.tasks if _belongs(task, world))
         found = TaskFile(own, found.malformed)
     elif (task := _task(ref)) is not None:
         found = TaskFile((task,), {})
@@ -73,9 +77,19 @@ def suite_files(ref: str) -> list[Path]:
     return files
 
 
-def _belongs(of_task: World | None, world: str | None) -> bool:
-    """Return whether a task's world is that one; None: one with hazards."""
-    return of_task is not None and (bool(of_task.hazards) if world is None else of_task.type.name == world)
+def _belongs(task: Task, world: str | None) -> bool:
+    """Return whether a task's world is that one; None: whether it belongs to the suite `hazards`."""
+    if task.world is None or world is not None:
+        return task.world is not None and task.world.type.name == world
+    return bool(task.world.hazards) and _writes(task) >= LEAST_WRITES
+
+
+def _writes(task: Task) -> int:
+    """Return how many calls of a golden path change something."""
+    symbols = task.automaton.symbols
+    path = next(task.automaton.golden_paths(limit=1), ())
+    unchanging = {ASK, WAIT.name, *task.device.reads}
+    return sum(symbols[name].tool not in unchanging for name in path)
 
 
 def _task(ref: str) -> Task | None:

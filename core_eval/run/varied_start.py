@@ -29,6 +29,11 @@ from sims.simulator import Simulator
 
 DRAWS = 20
 """Maximum number of states tried for a task and seed."""
+DETOURS = 0.1
+"""Share of the starts that are taken where the oracle's own run does harm and another run does not.
+
+They ask for a wait, a smaller dose or another order.
+"""
 
 Key = tuple[str, str, int]
 """The plan's references of a task and a rig, and a seed."""
@@ -88,6 +93,7 @@ class VariedStarts:
         state = merged_state(world, task.init).model_dump()
         fitting = _fitting(world, task, simulator) if self._config.hazards else {}
         reason = ""
+        otherwise: DrawnStart | None = None
         declining: DrawnStart | None = None
         for number in range(DRAWS):
             key = f"{task.id}/{seed}/{number}"
@@ -111,12 +117,15 @@ class VariedStarts:
                 continue
             proof = harmless_run(varied, simulator, begun, calls)
             if proof is not None:
-                return DrawnStart(varied, _for_the_log(names, number, proof))
-            if declining is None and (proof := declined(varied, simulator, begun)) is not None:
+                start = DrawnStart(varied, _for_the_log(names, number, proof))
+                if list(proof.calls) == calls or Random(f"{key}/detour").random() < DETOURS:
+                    return start
+                otherwise = otherwise or start
+            elif declining is None and (proof := declined(varied, simulator, begun)) is not None:
                 declining = DrawnStart(varied, _for_the_log(names, number, proof))
             reason = "no run without harm was found"
-        if declining is not None:
-            return declining
+        if (last := otherwise or declining) is not None:
+            return last
         raise ConfigError(
             f"{self._options}: from none of {DRAWS} states drawn for task {task.id}, seed {seed}, does "
             f"{'any run tried' if self._config.hazards else 'the oracle'} pass without harm (the last: "
