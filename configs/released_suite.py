@@ -1,7 +1,8 @@
 """The rule by which the suite `core` is chosen; `python -m configs.released_suite` writes its list anew.
 
 Of each shipped template it has the instance without a seed of one branch, and of those of `LONG` calls or
-more also instances that seeds draw. A task that is no template is in it as it is.
+more also instances that seeds draw. A task that is no template is in it as it is. Tasks that come with a
+world of a package (the SO-101's) are not in it: it would need what that package needs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from configs.suite_manifest import CANARY, task_digest
 from configs.suites import SUITES_FOLDER
 from configs.task import Task
-from configs.tasks_loader import list_tasks, load_task
+from configs.tasks_loader import TASKS_FOLDER, list_tasks, load_task
 from core_eval.text.streams import STREAMS, stream
 
 LONG = 8
@@ -26,7 +27,7 @@ FILE = SUITES_FOLDER / "core.yaml"
 def chosen() -> Iterator[str]:
     """Yield the ids of the suite's tasks, in the order of their files."""
     templates: dict[str, list[Task]] = {}
-    for task in list_tasks():
+    for task in (one for one in list_tasks() if one.file.is_relative_to(TASKS_FOLDER)):
         templates.setdefault(task.template, []).append(task)
     for name, branches in templates.items():
         plain = branches[stream(STREAMS, 0, "released suite", name) % len(branches)]
