@@ -14,18 +14,14 @@ from sims.simulator import Simulator
 
 
 def check_evidence(
-    task: Task, _paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int
+    task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int
 ) -> tuple[list[str], list[str]]:
     """Return a fault where no read tells why the task is to be declined, or why nothing is to be done."""
     if task.answer is None:
         return [], []
     # A plan's own reads are run with its golden paths; where the task is to be declined, one tells why.
-    planned = [
-        symbol
-        for symbol in task.automaton.symbols.values()
-        if task.answer == "nothing" or symbol.fact is not None
-    ]
-    if not (task.found_by or planned):
+    looks = any(symbol.fact is not None for symbol in task.automaton.symbols.values())
+    if not (task.found_by or looks or (task.answer == "nothing" and any(paths))):
         return [f"found_by is missing: name a read that tells why the answer is {task.answer}"], []
     untold = [fault for symbol in task.found_by if (fault := _untold(task, symbol, simulator, seed))]
     return (untold if untold and len(untold) == len(task.found_by) else []), []

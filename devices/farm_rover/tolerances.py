@@ -26,6 +26,16 @@ NET_FLOW = 1e-14
 """Net flow into a soil store against 0, L/s."""
 SOIL_TIME_S = 1e-12
 """Time that the soil still has to pass against 0, s."""
+SAME_RATE = 1e-9
+"""Two rates of flow against each other, relative."""
+DRY = 1e-9
+"""Standing water that counts as none in the twin's grid of soils, L."""
+GRID_TIME_S = 1e-9
+"""Moments of that grid against each other, s."""
+GRID_DEFICIT = 1e-12
+"""Least suction times deficit of that grid, so that no quotient is by 0, mm."""
+GRID_DEPTH = 1e-15
+"""Least depth of infiltrated water of that grid, mm."""
 ROOT = 2e-16
 """Step of an iteration of the soil against its result, relative."""
 NEAR_0 = 1e-12

@@ -32,7 +32,7 @@ SERVO_OVERLOAD = HarmRule(
     "limit_torque",
     "overload.{entity}",
     0.0,
-    trifle=Trifle("a servo that has gone down is no trifle, however little was too much"),
+    trifle=Trifle("the servo counts its load in steps of 0.1 % of the stall torque", share=0.001),
     scale=0.5,
 )
 

@@ -20,7 +20,6 @@ from sims.farm_rover.fitted_sensors import farm_sensors
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
-from sims.farm_rover.soil_ensemble import SoilEnsemble
 from sims.farm_rover.soil_monitor import harm_to_come, note_unavoidable
 from sims.farm_rover.state import FarmState
 from sims.farm_rover.tool_execution import ToolExecution
@@ -91,6 +90,9 @@ class FarmSimulator(Simulator[FarmWorld]):
         """Return each plant's soil; with rain, which all of it gets, there is none."""
         if self.world.rain:
             return ()
+        # It needs numpy, which a simulator without a twin does not.
+        from sims.farm_rover.soil_ensemble import SoilEnsemble
+
         return [SoilEnsemble(self.world, name) for name in self.world.plants]
 
     def given(self) -> Mapping[str, float]:

@@ -28,6 +28,7 @@ from devices.farm_rover.harm_rules import (
     SOIL_FOLLOW_S,
 )
 from devices.farm_rover.soil_texture import TEXTURES, Texture
+from devices.farm_rover.tolerances import DRY, GRID_DEFICIT, GRID_DEPTH, GRID_TIME_S
 from devices.farm_rover.world import FarmWorld
 from sims.factors import FactorRun, GridEvents
 from sims.farm_rover.soil import SECONDS_PER_DAY, SECONDS_PER_HOUR
@@ -42,8 +43,6 @@ SUCTION_FACTOR = 5.0
 """Standard deviation of the suction head, as a factor: 4.1 to 6.7 by texture class (Rawls et al. 1983)."""
 FIRST_STEP_S, STEP_GROWTH, LONGEST_STEP_S = 5.0, 1.04, 1800.0
 NEWTON_STEPS = 5
-DRY = 1e-9
-"""Standing water that counts as none, L."""
 
 
 @dataclass(slots=True)
@@ -149,7 +148,8 @@ class SoilEnsemble:
         for t, dt in _steps(flows, moments, last):
             begin = t - dt
             inflow = sum(
-                (q for a, b, q in flows if a <= begin + 1e-9 and begin + 1e-9 < b), np.zeros((members, 1))
+                (q for a, b, q in flows if a <= begin + GRID_TIME_S and begin + GRID_TIME_S < b),
+                np.zeros((members, 1)),
             )
             incoming = inflow * dt
             available = surface + incoming
@@ -189,7 +189,7 @@ class SoilEnsemble:
                 rule.note(t, np.clip(spell - tolerance, 0.0, dt), excess)
             for rule, total in ((leached, drained), (overflowed, runoff)):
                 rule.note(t, np.full(shape, dt), total - total[-1:] - rule.limit)
-            if waiting and t >= waiting[0] - 1e-9:
+            if waiting and t >= waiting[0] - GRID_TIME_S:
                 waiting.pop(0)
                 for name, quantity in zip(self.sensors, (root / volume, runoff, root / volume), strict=True):
                     seen[name].append(quantity[:-1])
@@ -205,11 +205,11 @@ class SoilEnsemble:
 
 def _ponded_gain(k: Floats, g: Floats, depth: Floats, t: float) -> Floats:
     """Return what goes in under standing water within a time, s, as `WettingFront.gained`."""
-    g = np.maximum(g, 1e-12)
+    g = np.maximum(g, GRID_DEFICIT)
     x = k * t + np.sqrt(2.0 * g * k * t)
     for _ in range(NEWTON_STEPS):
         total = depth + x
-        x = np.maximum(x - (x - g * np.log1p(x / (depth + g)) - k * t) * (total + g) / total, 1e-15)
+        x = np.maximum(x - (x - g * np.log1p(x / (depth + g)) - k * t) * (total + g) / total, GRID_DEPTH)
     return x
 
 
@@ -221,7 +221,7 @@ def _steps(
     stops = sorted({*(one for one in changes if one < last), *moments, last} - {0.0})
     steps, t, longest = [], 0.0, FIRST_STEP_S
     for stop in stops:
-        while stop - t > 1e-9:
+        while stop - t > GRID_TIME_S:
             dt = min(longest, stop - t)
             t += dt
             steps.append((t, dt))

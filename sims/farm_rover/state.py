@@ -20,8 +20,6 @@ Watch = Callable[[float], Callable[[Stretch], None]]
 ML_PER_L = 1000.0
 LONGEST_LAG_S = 2.0
 """Longest time, s, by which soil that may break a rule is behind: within it a loss is a parabola to 10 ms."""
-SAME_RATE = 1e-9
-"""Relative difference of two rates of flow that are the same."""
 LEAST_CUT_S = 5.0
 """Minimum length of an advance that is cut at a plant's tolerance, s."""
 LOSS_CUT_S = 600.0
@@ -152,7 +150,9 @@ class PlantState:
 
         `watch(t)` returns its monitor; None where it breaks no rule.
         """
-        changed = abs(liters * self.owed - self.owed_liters * seconds) > SAME_RATE * liters * self.owed
+        changed = (
+            abs(liters * self.owed - self.owed_liters * seconds) > tolerances.SAME_RATE * liters * self.owed
+        )
         late = watch is not None and self.owed + seconds > LONGEST_LAG_S
         if self.owed and (changed or late or (self.watch is None) != (watch is None)):
             self.soil  # noqa: B018

@@ -97,7 +97,7 @@ def test_ctrl_c_ends_the_session_not_the_test_alone(tmp_path: Path) -> None:
         "import os, signal\n"
         "import core_eval.run.plan as run\n"
         "start = run.Run._run_episodes\n"
-        "def interrupted(self, done):\n"
+        "def interrupted(self, numbers, done):\n"
         "    with self._signals as signals:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "        signals.check()\n"

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from processes import wait_for
 
 from core_eval.cli.main import main
-from core_eval.log import EpisodeRow, LogReader
+from core_eval.log import EpisodeRow, LogError, LogReader
 from core_eval.run.episode import EpisodeFailed
 
 OF_THE_MACHINE = ("agent_seconds", "wall_seconds", "peak_memory", "energy", "episode", "scorings")
@@ -106,7 +106,7 @@ def long_run() -> Iterator[subprocess.Popen[str]]:
     command += ["--episodes", "50", "--db", "log.db", "--json"]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        assert wait_for(lambda: Path("log.db").exists() and len(workers()) == 2)
+        assert wait_for(lambda: len(workers()) == 2)
         yield run
     finally:
         run.kill()
@@ -119,11 +119,14 @@ def episodes() -> list[EpisodeRow]:
 
 
 def workers() -> list[int]:
+    """Return the processes that have begun an episode; none while the log is not written yet."""
     with (
+        suppress(LogError),
         LogReader(Path("log.db")) as log,
         closing(log.connection.execute("SELECT DISTINCT pid FROM episode")) as rows,
     ):
         return [process for (process,) in rows]
+    return []
 
 
 def resumed_whole() -> None:

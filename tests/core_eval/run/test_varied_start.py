@@ -77,7 +77,8 @@ def test_a_resumed_run_draws_the_same(capsys: pytest.CaptureFixture[str]) -> Non
     assert [row.init for row in episodes()] == before
     assert main(["run", "--resume", "--db", "log.db", "--vary"]) == 2
     assert (
-        "leave out --task, --suite, --agent, --set, --init, --vary and --hazards" in capsys.readouterr().err
+        "leave out --task, --suite, --agent, --set, --init, --vary, --hazards and --rules"
+        in capsys.readouterr().err
     )
 
 
