@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from core_eval.log.events import Emit, EpisodePlanned, Event
 from core_eval.rig.signals import StopRequested, StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.config import RunConfig
-from core_eval.run.pace import Pace
 from core_eval.run.parts import Parts
 from core_eval.run.plan import Run
 from devices.sensors import Sample
@@ -125,7 +125,7 @@ class SideBySide:
         Raises:
             Exception: what ended a worker's run, once the others have ended their episodes.
         """
-        total, pace = len(plan), Pace()
+        total, begun = len(plan), time.monotonic()
         waiting = iter(sorted(plan))
         broken: BaseException | None = None
 
@@ -135,7 +135,9 @@ class SideBySide:
             for number in waiting if broken is None else ():
                 if names[plan[number]] not in self.failed:
                     worker.number = number
-                    worker.pipe.send(number)
+                    # A worker that has died is told of where its answer is awaited.
+                    with suppress(OSError):
+                        worker.pipe.send(number)
                     break
 
         for worker in workers:
@@ -153,8 +155,8 @@ class SideBySide:
                     worker.number = None
                     continue
                 ended += 1
-                left = [plan[number] for number in plan if number > (worker.number or 0)]
-                self._emit(EpisodePlanned(ended, total, pace.seconds(left)))
+                left = (time.monotonic() - begun) / ended * (total - ended)
+                self._emit(EpisodePlanned(ended, total, left))
                 for event in told.events:
                     self._emit(event)
                 self.failed.update(told.failed)
@@ -166,7 +168,7 @@ class SideBySide:
 def _told(worker: Worker) -> Ended | BaseException:
     try:
         told: Ended | BaseException = worker.pipe.recv()
-    except EOFError:
+    except (EOFError, OSError):
         worker.process.join()
         told = RigError(
             f"the process of episode {worker.number} of the run has died (exit status "

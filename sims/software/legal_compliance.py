@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from devices.harm import HarmRule
 from devices.tool import ToolResult
@@ -53,13 +53,6 @@ class Desk(SoftwareState):
     policies: dict[str, Policy]
     statements: dict[str, Statement]
     people: dict[str, Client]
-
-    @model_validator(mode="after")
-    def _has_the_policies(self) -> Self:
-        for name, statement in self.statements.items():
-            if statement.policy not in self.policies:
-                raise ValueError(f"statements.{name}.policy: there is no policy {statement.policy!r}")
-        return self
 
 
 class Finding(ToolResult):

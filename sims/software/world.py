@@ -156,7 +156,11 @@ class SoftwareWorld(Simulator[State]):
         self.state = self.world.model_copy(deep=True)
         self.history = History()
         self._left, self._lots, self._held = {}, Lots(), []
-        self._standing = {(rule.kind, entity): (-1, 0.0) for rule, entity, _ in self.breaches()}
+        try:
+            self._standing = {(rule.kind, entity): (-1, 0.0) for rule, entity, _ in self.breaches()}
+        except Refusal as refusal:
+            # A part of the state names another one that is not there.
+            raise WorldError(refusal.message) from None
 
     def make_safe(self) -> None:
         """Nothing moves by itself: after a stop it only refuses calls."""
