@@ -1,0 +1,1 @@
+"""Traces of other programs, read into one form: a module per format."""
