@@ -23,7 +23,7 @@ from core_eval.live.episode_events import (
 )
 from core_eval.live.history import PAST, History
 from core_eval.log import EpisodeRow, LogError, LogReader, StepRow
-from core_eval.log.rows import SampleRow, logged_calls
+from core_eval.log.rows import NO_AUTOMATON, SampleRow, logged_calls
 from core_eval.path import Call, OnlineScorer
 from core_eval.run.config import RunConfig
 from core_eval.run.pace import Pace
@@ -129,6 +129,7 @@ class LogFollower:
 
     def _follow(self, reader: LogReader, rows: list[EpisodeRow]) -> None:
         """Show the episode that is shown while it runs, then the latest running one, or the latest."""
+        rows = [one for one in rows if one.definition.automaton != NO_AUTOMATON]
         row = next((one for one in rows if one.id == self.shown), None)
         if row is not None:
             self._show(reader, row)
@@ -168,7 +169,9 @@ class _Shown:
         self.row = row
         self._history = history
         self._camera = camera
-        self._scorer = OnlineScorer(reader.automaton(row), **row.scoring)
+        automaton = reader.automaton(row)
+        assert automaton is not None, "what has no task is not followed"
+        self._scorer = OnlineScorer(automaton, **row.scoring)
         self._ready: tuple[str, str] | None = None
         self._steps: list[StepRow] = []
         self._samples: deque[SampleRow] = deque(maxlen=SAMPLES)

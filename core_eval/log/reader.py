@@ -15,6 +15,7 @@ from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.row_map import row_of
 from core_eval.log.rows import (
+    NO_AUTOMATON,
     RULE,
     Definition,
     DeviationRow,
@@ -121,13 +122,15 @@ class LogReader:
         return self._work > MOST_WORK
 
     @_of_an_episode
-    def automaton(self, episode: EpisodeRow) -> TaskAutomaton:
-        """Return the automaton of an episode's task.
+    def automaton(self, episode: EpisodeRow) -> TaskAutomaton | None:
+        """Return the automaton of an episode's task; None for an imported trace of no known task.
 
         Raises:
             LogError: the log holds none that can be read.
         """
         written = episode.definition.automaton
+        if written == NO_AUTOMATON:
+            return None
         try:
             if written not in self._automata:
                 self._automata[written] = TaskAutomaton.from_json(written)

@@ -32,6 +32,8 @@ ENDED_BY_AGENT = frozenset({"done", "decline"})
 
 LEFT_RECORD = "left the record"
 """The rig's status from which on a snapshot's twin answered; its detail names the first such call."""
+NO_AUTOMATON = "null"
+"""The automaton of an imported trace whose task is not known."""
 RULE = "rule"
 """The rig's status by the host that is a violation of a rule, in its detail."""
 
@@ -60,7 +62,7 @@ class Definition:
 
     Attributes:
         prompt: the user's prompt.
-        automaton: the automaton's own JSON text.
+        automaton: the automaton's own JSON text; `NO_AUTOMATON` where an imported trace has no known task.
         goal: the final-state check, JSON-ready.
         tools: function schemas as the agent saw them.
         world_state: the world's whole initial state before the overrides; None where it is unknown.
@@ -68,6 +70,7 @@ class Definition:
         cautions: what must hold before or after risky calls, JSON-ready; None where there are none.
         world_version: the version of the world that `world_state` is of; None where it was not kept.
         decline: why the task is to be declined; None where that is not told, or it asks for something else.
+        gold: the calls of an imported file's own answer, and the key that holds them; None where it has none.
     """
 
     prompt: str
@@ -79,6 +82,7 @@ class Definition:
     cautions: Any = None
     world_version: int | None = None
     decline: DeclineReason | None = None
+    gold: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ class EpisodeStart:
     `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
     for a rig with truth. `template_` is the id that the task shares with the other instances of its template.
     `hazards` are those that were drawn: their names (`drawn`), the kind of the `proof` that a harmless run
-    exists, and its `calls`.
+    exists, and its `calls`. Of an imported one, `imported` says of what `file`, `format`, `record` and `id`
+    it is, and whether its times are the file's (`timed`) or that of the import; `reward` is its file's own.
     """
 
     number: int
@@ -108,6 +113,8 @@ class EpisodeStart:
     twin: Mapping[str, Any] | None = None
     template_: str | None = None
     hazards: Mapping[str, Any] | None = None
+    imported: Mapping[str, Any] | None = None
+    reward: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +331,8 @@ class RunRow:
 class StepRow:
     """A step with its turn, before or after its result; `t_device` and `duration` are device time, s.
 
-    Logs of before have no class.
+    Logs of before have no class. `status_from` tells of an imported step what its status was read from, and
+    the calls of one message share their `call_group`.
     """
 
     id: int
@@ -348,6 +356,8 @@ class StepRow:
     guard_reason: str | None = None
     turn: Turn | None = field(default=None, metadata=NO_COLUMN)
     class_: CallClass | None = None
+    status_from: str | None = None
+    call_group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,6 +462,8 @@ class EpisodeRow:
     said: str | None = None
     template_: str | None = None
     hazards: Mapping[str, Any] | None = None
+    imported: Mapping[str, Any] | None = None
+    reward: float | None = None
     scores: Mapping[str, float | None] = field(default_factory=dict, metadata=NO_COLUMN)
     scorings: tuple[ScoringRow, ...] = field(default=(), metadata=NO_COLUMN)
     failures: tuple[FailureRow, ...] = field(default=(), metadata=NO_COLUMN)
@@ -485,7 +497,14 @@ class EpisodeRow:
 def logged_calls(steps: Sequence[StepRow]) -> list[Call]:
     """Return the calls of an episode; a step whose result never came is left out."""
     return [
-        Call(step.tool or "", step.arguments or {}, step.status, step.result, idle=_was_idle(step))
+        Call(
+            step.tool or "",
+            step.arguments or {},
+            step.status,
+            step.result,
+            idle=_was_idle(step),
+            group=step.call_group,
+        )
         for step in steps
         if step.status is not None
     ]

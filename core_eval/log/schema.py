@@ -584,6 +584,13 @@ ALTER TABLE deviation ADD COLUMN hidden_at_end INTEGER CHECK (hidden_at_end IN (
 ALTER TABLE episode ADD COLUMN template TEXT;                -- of its task; null: of a version before
 ALTER TABLE episode ADD COLUMN hazards TEXT                 -- drawn ones, with the calls of a harmless run
     CHECK (hazards IS NULL OR json_valid(hazards));
+ALTER TABLE episode ADD COLUMN imported TEXT                -- of a foreign file: file, format, record, id
+    CHECK (imported IS NULL OR json_valid(imported));
+ALTER TABLE episode ADD COLUMN reward REAL;                  -- of that file's own judge; null: it has none
+ALTER TABLE definition ADD COLUMN gold TEXT                  -- that file's own answer: calls, source
+    CHECK (gold IS NULL OR json_valid(gold));
+ALTER TABLE step ADD COLUMN status_from TEXT;                -- imported: what tells its status
+ALTER TABLE step ADD COLUMN call_group INTEGER;              -- imported: calls of one message share it
 CREATE TABLE blame (
     harm INTEGER NOT NULL REFERENCES harm(id) ON DELETE CASCADE,
     step INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,

@@ -181,7 +181,7 @@ class RunLog:
     def _definition(self, definition: Definition) -> int:
         row = columns(definition)
         # Left out where there is none, so that definitions of older versions keep their digest.
-        later = ("answer", "cautions", "world_version", "decline")
+        later = ("answer", "cautions", "world_version", "decline", "gold")
         given = {name: value for name, value in row.items() if value is not None or name not in later}
         return self.once("definition", given)
 

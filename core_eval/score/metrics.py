@@ -90,6 +90,7 @@ METRICS = (
     Metric("post_caution_recall", "post-caution recall"),
     Metric("compensating_pairs", "compensating pairs", "count", less_is_better=True),
     Metric("stranded_seconds", "stranded s", "amount", less_is_better=True),
+    Metric("reward", "reward", "amount", signed=True),
     Metric("input_tokens", "input tokens", "count", less_is_better=True),
     Metric("cached_tokens", "cached tokens", "count", less_is_better=True),
     Metric("output_tokens", "output tokens", "count", less_is_better=True),

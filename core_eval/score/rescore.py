@@ -91,7 +91,8 @@ def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any])
         return None
     harm = reader.harm(episode_id)
     result = replace(result, harm=[_with_detection(row, harm) for row in result.harm])
-    kept = {"reading": reader.automaton(episode).reading, **episode.scoring}
+    automaton = reader.automaton(episode)
+    kept = {"reading": result.reading if automaton is None else automaton.reading, **episode.scoring}
     if {**kept, **parameters} != kept:
         return Rescored(episode, result, None)
     differing = [

@@ -39,6 +39,8 @@ from sims.world_type import rule_of
 GOAL_CHECKS: Mapping[str, bool | None] = {"goal met": True, "goal not met": False, "goal not known": None}
 """The statuses with which the log has the verdict of a rig's `check`."""
 
+NO_TASK = "its task is not known: calls and statuses only"
+"""The note of an imported trace that no automaton can score."""
 SCORED_STATUSES = frozenset({"completed", "stopped", "error"})
 HARM_METRICS = (
     "harm_events",
@@ -116,6 +118,8 @@ def score_episode(
         return None
     steps = [step for step in reader.steps(episode_id) if step.status is not None]
     automaton = reader.automaton(episode)
+    if automaton is None:
+        return EpisodeScore(_costs(reader, episode, steps), [], (), note=NO_TASK, judged=False)
     idle = _idle_writes(reader, episode) if parameters.get("reading", 1) > automaton.reading else None
     path = score_path(automaton, logged_calls(steps), **{**episode.scoring, **parameters}, idle=idle)
     automaton = automaton.for_reading(path.reading)
@@ -236,14 +240,21 @@ def _note(report: HarmReport) -> str | None:
 def _costs(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> dict[str, float | None]:
     turns = reader.turns(episode.id).values()
     cost = reader.machine_cost(episode.id)
+
+    def total(values: Iterable[float]) -> float | None:
+        # The log has 0 for what a foreign file does not say.
+        found = float(sum(values))
+        return None if episode.imported is not None and not found else found
+
     return {
+        **({} if episode.imported is None else {"reward": episode.reward}),
         "steps": float(len(steps)),
-        "input_tokens": float(sum(turn.input_tokens for turn in turns)),
-        "cached_tokens": float(sum(turn.cached_tokens for turn in turns)),
-        "output_tokens": float(sum(turn.output_tokens for turn in turns)),
-        "agent_seconds": sum(turn.seconds for turn in turns),
+        "input_tokens": total(turn.input_tokens for turn in turns),
+        "cached_tokens": total(turn.cached_tokens for turn in turns),
+        "output_tokens": total(turn.output_tokens for turn in turns),
+        "agent_seconds": total(turn.seconds for turn in turns),
         "wall_seconds": episode.wall_seconds,
-        "device_seconds": sum(step.duration or 0.0 for step in steps),
+        "device_seconds": total(step.duration or 0.0 for step in steps),
         "peak_memory": None if cost.peak_memory is None else float(cost.peak_memory),
         "energy": cost.energy,
     }

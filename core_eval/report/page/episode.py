@@ -91,7 +91,7 @@ class EpisodeView:
     steps: list[StepView]
     last_words: Folded | None
     last_cost: str
-    way: NarrowDrawing
+    way: NarrowDrawing | None
     field: FieldView | None
     field_key: Mapping[str, str]
     time_line: EpisodeTimeLine | None
@@ -148,7 +148,7 @@ def episode_view(
     line = episode_time_line(row, steps, samples, truth, told)
     automaton = reader.automaton(row)
     due = [
-        expected_calls(automaton, step.state_before) if step.kind == StepKind.HARMFUL else ""
+        expected_calls(automaton, step.state_before) if automaton and step.kind == StepKind.HARMFUL else ""
         for step in steps
     ]
     # Of several wrong calls in a row the first tells it.
@@ -175,7 +175,7 @@ def episode_view(
         ],
         last_words=folded(last[-1].text) if last and last[-1].text else None,
         last_cost=cost_text(last[-1]) if last else "",
-        way=narrow_drawing(automaton, logged_calls(steps)),
+        way=None if automaton is None else narrow_drawing(automaton, logged_calls(steps)),
         field=seen,
         field_key={} if field is None or seen is None else key_words(seen, field),
         time_line=line,

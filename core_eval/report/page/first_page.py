@@ -100,7 +100,8 @@ def _worst(reader: LogReader, row: EpisodeRow, harm: EpisodeHarm) -> WorstEpisod
     driven = driven_way(truth)
     field = field_of(row, steps, truth, () if truth else reader.samples(row.id), [at for _, at in driven])
     wrong = next((step for step in steps if step.kind == StepKind.HARMFUL), None)
-    due = "" if wrong is None else expected_calls(reader.automaton(row), wrong.state_before)
+    automaton = reader.automaton(row)
+    due = "" if wrong is None or automaton is None else expected_calls(automaton, wrong.state_before)
     kinds = dict.fromkeys(event.kind for event in harm.counted)
     return WorstEpisode(
         row,

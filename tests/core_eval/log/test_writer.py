@@ -135,7 +135,7 @@ def test_a_step_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "call_id": "id-3", "guard_action": "block", "guard_reason": "not there",
         "status": "rejected", "kind": "harmful", "symbol": "water", "state_before": "q1", "state_after": "q2",
         "result": '{"liters":0.0}', "error_code": "too_far", "error_message": "Drive there first.",
-        "t_device": 45.0, "duration": 2.5, "class": "off_path",
+        "t_device": 45.0, "duration": 2.5, "class": "off_path", "status_from": None, "call_group": None,
     }  # fmt: skip
     assert turn == {
         "episode_id": episode.id, "k": 3, "text": "go",
@@ -168,7 +168,7 @@ def test_an_episode_is_told_by_the_columns_of_its_row(tmp_path: Path) -> None:
         "scoring": '{"beta":0.5}', "agent_info": '{"model":"none"}', "twin": '{"members":8}', "stop": "sent",
         "pid": me.pid, "process_start": me.start, "boot_id": me.boot_id,
         "prompt_id": None, "calls_made": 0, "left_record": None, "said": None, "template": None,
-            "hazards": None,
+            "hazards": None, "imported": None, "reward": None,
     }  # fmt: skip
     assert cost == {
         "episode_id": episode.id,
