@@ -17,7 +17,7 @@ from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
 from core_eval.report.tables.fitted_table import Table
 from core_eval.rig.check import check_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
 from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
@@ -99,9 +99,9 @@ def announce(
     with StopSignals() as signals, open_rig(config, only_look=True) as session:
         with signals.interruptible():
             time.sleep(seconds)
-        sensors = len(session.last_samples)
-        assert session.discovery is not None, "the configuration asks for it"
-        dropped = session.discovery.unconfirmed()
+        sensors = len(session.recorder.last_samples)
+        assert session.recorder.discovery is not None, "the configuration asks for it"
+        dropped = session.recorder.discovery.unconfirmed()
     if dropped:
         # `open_rig` has printed which.
         return 3

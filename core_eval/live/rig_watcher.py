@@ -14,7 +14,7 @@ from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
 from core_eval.log import RigStatusRow
 from core_eval.log.events import Event
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 from core_eval.rig.simulator_process import RigError
 from devices.sensors import Sample
 from firmware_bridge.link import LinkError
@@ -79,7 +79,7 @@ def _asked(config: RigConfig, history: History) -> Iterator[None]:
         history.add(
             "rig", {"rig": config.name, "device": device, "guard": "-", "camera": config.camera}, "rig"
         )
-        for sample in tuple(session.last_samples.values()):
+        for sample in tuple(session.recorder.last_samples.values()):
             history.add("sample", sample_data(sample), f"sample {sample.sensor}")
         if session.client.status is not None:
             show(RigStatusRow(time.time(), "device", session.client.status.state, None))

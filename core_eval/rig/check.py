@@ -18,7 +18,8 @@ from configs.envelope_names import check_envelope
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig, device_of
 from core_eval.path.calls import CallStatus
-from core_eval.rig.session import RigSession, open_rig
+from core_eval.rig.opening import open_rig
+from core_eval.rig.session import RigSession
 from core_eval.rig.simulator_process import RigError
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
@@ -265,7 +266,7 @@ class _Check:
         self._report.add("reset", good, "calls are accepted again" if good else "calls are still rejected")
 
     def _sensors(self) -> None:
-        samples = self._session.last_samples
+        samples = self._session.recorder.last_samples
         if not samples:
             self._report.add("sensors", "skipped", "no sample received")
             return

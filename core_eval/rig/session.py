@@ -1,45 +1,33 @@
-"""An open rig: its simulator or broker is started, its link opened, and the rig stopped at the end."""
+"""A session with an open rig: its first stop and initial state, its calls, and its last stop."""
 
 from __future__ import annotations
 
 import math
-import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from queue import SimpleQueue
-from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from typing import Any
 
-from configs.errors import ConfigError
 from configs.rig_config import RigConfig, device_of
-from configs.worlds_loader import World, load_world
-from core_eval.log import LEFT_RECORD, EpisodeLog, RigStatusRow
+from configs.worlds_loader import World
+from core_eval.log import LEFT_RECORD, EpisodeLog
 from core_eval.log.events import Emit, ignore
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.rig.final_stops import FinalStop, record_final_stop
-from core_eval.rig.links import open_rig_link
 from core_eval.rig.programs import run_program
-from core_eval.rig.simulator_process import ProcessMonitor, RigError
-from devices.device import Truth
+from core_eval.rig.recorder import Recorder
+from core_eval.rig.simulator_process import RigError
 from devices.device_type import an
 from devices.known_state import KnownState
 from devices.outcome import Outcome
 from devices.registry import DEVICE_TYPES
-from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import tell_terminal
 from firmware_bridge.links import Link, LinkError
-from firmware_bridge.messages import Status
 from firmware_bridge.requests import LINK_BACK_SECONDS
-
-if TYPE_CHECKING:
-    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
-from contextlib import AbstractContextManager
-from types import TracebackType
 
 DRAIN_SECONDS = 5.0
 IDLE_SECONDS = 5.0
@@ -48,18 +36,15 @@ STOP_SECONDS = 3.0
 """Time in which a rig must confirm a stop."""
 HOME_SECONDS = 60.0
 
-P = ParamSpec("P")
-
 
 class RigSession:
-    """An open rig; its messages go to the log, the guard and the observers of the current episode.
+    """An open rig; what it sends goes to its recorder.
 
     Attributes:
         link: the open link.
-        samples: the readings of the episode, for its guard.
+        recorder: where its samples, statuses and truth go.
         known: the state of the rig as the guard knows it; updated by the outcomes of calls.
         first_stop: what is known of the stop with which the episode began.
-        discovery: announces the rig's sensors, where its file asks for it.
     """
 
     def __init__(
@@ -75,27 +60,22 @@ class RigSession:
         self.config = config
         self.world = world
         self.link = link
+        self.recorder = Recorder()
+        self._note = self.recorder.note
         self.client = RigClient(
             link,
-            on_sample=self._on_sample,
-            on_truth=self._on_truth if config.truth else None,
-            on_status=self._on_status,
-            on_noted=self.note,
+            on_sample=self.recorder.on_sample,
+            on_truth=self.recorder.on_truth if config.truth else None,
+            on_status=lambda status: self.recorder.on_status(status, link.status_source),
+            on_noted=self._note,
             on_freeze=self._on_freeze,
             clock=clock,
         )
-        self.last_samples: dict[str, Sample] = {}
-        self._recording = Lock()
-        self._episode: EpisodeLog | None = None
-        self._emit: Emit = ignore
-        self.samples: SimpleQueue[Sample] = SimpleQueue()
         self.known: KnownState | None = None
-        self._failure: sqlite3.Error | None = None
         self._loss: str | None = None
         self._on_loss: Callable[[], None] | None = None
         self._driven = self._left_record = self._told = False
         self.first_stop = StopOutcome.NOT_SENT
-        self.discovery: HomeAssistantDiscovery | None = None
 
     def open(self, *, claim: bool = True) -> None:
         """Connect to the device, and acquire its lease unless `claim` is False.
@@ -112,7 +92,7 @@ class RigSession:
     def lost(self, why: str) -> None:
         """Abandon the rig: a process that was started for it has ended. From any thread."""
         self._loss = why
-        self.note("lost", {"error": why})
+        self._note("lost", {"error": why})
         self.client.abandon(why)
         if (on_loss := self._on_loss) is not None:
             on_loss()
@@ -131,11 +111,8 @@ class RigSession:
 
     def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
         """Record samples, truth and statuses to this episode from now on, or to none; clear `known`."""
-        with self._recording:
-            # No thread writes to the previous episode when this returns, so its log may be closed.
-            self._episode, self._emit, self._failure = episode, emit, None
-            self._left_record = False
-            self.samples, self.known = SimpleQueue(), None
+        self.recorder.record_to(episode, emit)
+        self._left_record, self.known = False, None
 
     def initialise(
         self,
@@ -161,7 +138,7 @@ class RigSession:
             found = an(str(stated))
             raise RigError(f"rig {name} is {found}, and the task is for {an(device)}: name another rig")
         if self.link.late_stop is not None:
-            self.note("late stop", self.link.late_stop)
+            self._note("late stop", self.link.late_stop)
             self.link.late_stop = None
         with self._link_errors():
             # A host that was killed may have left a running call: the stop ends it.
@@ -181,7 +158,7 @@ class RigSession:
             raise RigError(f"rig {name} refused the initial state: {answer}")
         if required:
             raise RigError(f"rig {name} is no simulator, so leave out --init and --vary: {answer}")
-        self.note("physical", {"answer": answer})
+        self._note("physical", {"answer": answer})
         return False
 
     def _run_reset(self, command: str, task: str, seed: int) -> None:
@@ -200,7 +177,7 @@ class RigSession:
         if self.config.check is not None:
             end = run_program(self.config.check, task, seed)
             state = {0: "goal met", 1: "goal not met"}.get(-1 if end.status is None else end.status)
-            self.note(state or "goal not known", {"check": str(end)})
+            self._note(state or "goal not known", {"check": str(end)})
 
     def _init_when_idle(self, state: Mapping[str, Any], seed: int) -> Outcome:
         deadline = self._clock.now() + IDLE_SECONDS
@@ -229,7 +206,7 @@ class RigSession:
         record = self.link.record
         if not self._left_record and record is not None and record.departure is not None:
             self._left_record = True
-            self.note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
+            self._note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
         if self.known is not None and complete is not None:
             self.known.on_outcome(complete.name, complete.arguments, outcome)
         return outcome
@@ -245,7 +222,7 @@ class RigSession:
             self.client.regain(LINK_BACK_SECONDS)
         except LinkError as error:
             self.check()
-            self.note("lost", {"error": str(error)})
+            self._note("lost", {"error": str(error)})
             raise RigError(f"rig {self.config.name}: the link is lost: {error}") from None
 
     def drain(self, seconds: float = DRAIN_SECONDS) -> None:
@@ -271,7 +248,7 @@ class RigSession:
             done.set()
         if stop is not StopOutcome.CONFIRMED:
             detail |= {"error": self.client.stop_error, "can_confirm": self.client.confirms_stop}
-        self.note(f"stop {stop}", detail or None)
+        self._note(f"stop {stop}", detail or None)
         return stop
 
     def _tell_unconfirmed(self, done: Event) -> None:
@@ -308,48 +285,13 @@ class RigSession:
         Raises:
             sqlite3.Error, RigError: see above.
         """
-        if self._failure is not None:
-            raise self._failure
+        self.recorder.check()
         loss = self._loss or self.client.conflict
         if loss is not None:
             raise RigError(f"rig {self.config.name}: {loss}")
 
-    def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
-        """Log a status of the rig as seen by the host, and emit it."""
-        self._said("host", state, detail)
-
-    def _said(self, source: str, state: str, detail: Mapping[str, Any] | None) -> None:
-        self._record(EpisodeLog.rig_status, source, state, detail)
-        self._emit(RigStatusRow(time.time(), source, state, detail))
-
-    def _on_sample(self, sample: Sample) -> None:
-        self.last_samples[sample.sensor] = sample
-        self.samples.put(sample)
-        if self.discovery is not None:
-            self.discovery.sampled(sample)
-        self._record(EpisodeLog.sample, sample)
-        self._emit(sample)
-
-    def _on_truth(self, truth: Truth) -> None:
-        # Ground truth is logged only, never forwarded to guard or observers.
-        self._record(EpisodeLog.truth, truth)
-
-    def _on_status(self, status: Status) -> None:
-        detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
-        self._said(self.link.status_source, status.state, detail)
-
     def _on_freeze(self, seconds: float) -> None:
-        self.note("frozen", {"seconds": round(seconds, 2)})
-
-    def _record(
-        self, write: Callable[Concatenate[EpisodeLog, P], None], *args: P.args, **options: P.kwargs
-    ) -> None:
-        with self._recording:
-            if self._episode is not None:
-                try:
-                    write(self._episode, *args, **options)
-                except sqlite3.Error as error:
-                    self._failure = error
+        self._note("frozen", {"seconds": round(seconds, 2)})
 
     @contextmanager
     def _link_errors(self) -> Iterator[None]:
@@ -357,82 +299,3 @@ class RigSession:
             yield
         except LinkError as error:
             raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
-
-
-@contextmanager
-def open_rig(
-    config: RigConfig, *, call_timeout: float = CALL_SECONDS, only_look: bool = False
-) -> Iterator[RigSession]:
-    """Open a rig; however the context ends, stop the rig and end the processes started for it.
-
-    With `only_look` the rig is not stopped, since another host may be driving it.
-
-    Raises:
-        RigError: it cannot be opened.
-    """
-    with ExitStack() as stack:
-        monitor = ProcessMonitor()
-        try:
-            world = None if config.world is None else load_world(config.world)
-            session = RigSession(config, world, open_rig_link(config, stack, monitor), call_timeout)
-        except (LinkError, ConfigError) as error:
-            raise RigError(f"rig {config.name}: {error}") from None
-        stack.callback(session.close, safe=not only_look)
-        monitor.on_end(session.lost)
-        if config.discovery is not None:
-            session.discovery = stack.enter_context(_announced(config))
-        session.open(claim=not only_look)
-        yield session
-        if not only_look:
-            session.go_home()
-
-
-@contextmanager
-def _announced(config: RigConfig) -> Iterator[HomeAssistantDiscovery]:
-    from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
-
-    device = device_of(config)
-    try:
-        discovery = HomeAssistantDiscovery(
-            config.url, None if device is None else device.name, config.discovery_prefix
-        )
-    except LinkError as error:
-        raise RigError(f"rig {config.name}: {error}") from None
-    try:
-        discovery.announce()
-        yield discovery
-        if missing := discovery.unconfirmed():
-            tell_terminal(
-                f"rig {config.name} is not announced to Home Assistant: the broker does not retain "
-                f"{missing[0]}; check its access list"
-            )
-    finally:
-        discovery.close()
-
-
-class OpenRigs(AbstractContextManager["OpenRigs"]):
-    """The rigs of a run, each opened when it is first used."""
-
-    def __init__(self, rigs: Mapping[str, RigConfig], call_timeout: float) -> None:
-        self._rigs, self._call_timeout = rigs, call_timeout
-        self._open: dict[str, tuple[RigSession, ExitStack]] = {}
-        self._stack = ExitStack()
-
-    def session(self, rig: str) -> RigSession:
-        """Return the session of a rig, opened if it is not."""
-        if rig not in self._open:
-            own = self._stack.enter_context(ExitStack())
-            session = own.enter_context(open_rig(self._rigs[rig], call_timeout=self._call_timeout))
-            self._open[rig] = session, own
-        return self._open[rig][0]
-
-    def close_failed(self, rig: str, failure: Exception) -> None:
-        """Close a rig after a failure: it is stopped, and does not move home."""
-        _, own = self._open.pop(rig)
-        with suppress(type(failure)):
-            own.__exit__(type(failure), failure, failure.__traceback__)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)

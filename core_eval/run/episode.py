@@ -196,7 +196,7 @@ class Episode:
             envelope,
             LoggedQuestions(self._approver, episode),
             known,
-            self._session.samples,
+            self._session.recorder.samples,
             safe={*self._what.safe_tools, *(tool.name for tool in ours if tool.towards_safe)},
             retreats={tool.name for tool in ours if tool.retreat},
         )
@@ -215,7 +215,7 @@ class Episode:
             decline=self._task.decline,
             advice=self._task.device.advice,
             cancellation=self._cancellation,
-            samples=self._session.last_samples.copy,
+            samples=self._session.recorder.last_samples.copy,
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(partial(self._agent.start, context))
@@ -231,7 +231,7 @@ class Episode:
                 return Ending("stopped", "person")
             action = self._ask_agent(partial(self._agent.act, observation))
             for remark in action.usage.remarks:
-                self._session.note("remark", {"k": self._k, "remark": remark})
+                self._session.recorder.note("remark", {"k": self._k, "remark": remark})
             ending = self._ending_at(action, limit)
             if ending is not None:
                 # The agent's last answer leads to no step.
@@ -346,7 +346,7 @@ class Episode:
 
     def _note_violations(self, found: Iterable[Finding]) -> None:
         for one in found:
-            self._session.note(RULE, as_logged_finding(one, self._guard.mode))
+            self._session.recorder.note(RULE, as_logged_finding(one, self._guard.mode))
 
     def _ask_agent(self, ask: Callable[[], T]) -> T:
         try:

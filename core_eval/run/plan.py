@@ -10,7 +10,8 @@ from agents.errors import AgentSpecError, BackendError
 from agents.registry import model_options
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Emit, EpisodePlanned, ignore
-from core_eval.rig.session import OpenRigs, RigSession
+from core_eval.rig.opening import OpenRigs
+from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopButton, StoppedByPerson, StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.config import Cell, RunConfig

@@ -42,7 +42,7 @@ USES_IT = """
     import json
     from configs.errors import ConfigError
     from configs.rigs_loader import load_rig
-    from core_eval.rig.session import open_rig
+    from core_eval.rig.opening import open_rig
 
     def says(url, text=None):
         try:
@@ -54,7 +54,7 @@ USES_IT = """
         simulated = session.initialise("farm_rover", {}, 1, required=True)
         outcome = session.call("unlock_safety_mode", {}, "one")
     print(json.dumps({
-        "simulated": simulated, "status": outcome.status, "sensors": len(session.last_samples),
+        "simulated": simulated, "status": outcome.status, "sensors": len(session.recorder.last_samples),
         "no bus": says("can:///rover"), "no scheme": says("canopen://bus0/rover"),
     }))
 """

@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import RigSession, open_rig
+from core_eval.rig.opening import open_rig
+from core_eval.rig.session import RigSession
 from devices.outcome import Outcome
 
 RELAYS = {"flow": 30.0, "spray_flow": 400.0}

@@ -18,7 +18,8 @@ from agents.interruptible_agent import InterruptibleAgent
 from configs.rig_config import RigConfig
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from core_eval.rig.session import RigSession, open_rig
+from core_eval.rig.opening import open_rig
+from core_eval.rig.session import RigSession
 from core_eval.rig.simulator_process import ProcessMonitor, RigError
 from core_eval.run.episode import EpisodeFailed
 from firmware_bridge.link import LinkError

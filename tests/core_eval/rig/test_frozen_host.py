@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]
 CALLS = """
 import sys
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 with open_rig(load_rig(sys.argv[1])) as session:
     session.initialise("farm_rover", {}, 0, required=False)
     for tool, arguments in eval(sys.argv[2]):

@@ -20,7 +20,7 @@ from configs.tasks_loader import TASKS_FOLDER, list_tasks, load_task
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment

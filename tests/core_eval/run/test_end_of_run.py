@@ -10,7 +10,7 @@ from bench_rig import BenchRover, on_a_pty
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
 

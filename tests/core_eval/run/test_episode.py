@@ -17,7 +17,7 @@ from agents.agent import (
 from configs.rigs_loader import load_rig
 from core_eval.log import LogReader
 from core_eval.rig import session as rig_session
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 from core_eval.run.episode import EpisodeFailed
 
 pytestmark = pytest.mark.serial

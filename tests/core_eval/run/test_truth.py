@@ -18,8 +18,8 @@ from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import ignore
+from core_eval.rig.opening import open_rig
 from core_eval.rig.serve_simulator import ServedSimulator
-from core_eval.rig.session import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import simulator_process
 from core_eval.run.episode import Episode

@@ -210,7 +210,7 @@ def test_the_stop_is_sent_when_the_program_is_killed(board: FarmBot, tmp_path: P
 import sys
 import threading
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 with open_rig(load_rig(sys.argv[1])) as session:
     session.initialise("farm_rover", {}, 0, required=False)
     session.call("unlock_safety_mode", {}, None)

@@ -52,7 +52,7 @@ def test_a_program_that_is_killed_while_the_firmware_is_deaf_is_heard_later(
     code = """
 import sys
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 with open_rig(load_rig(sys.argv[1])) as session:
     session.initialise("farm_rover", {}, 0, required=False)
     session.call("unlock_safety_mode", {}, None)

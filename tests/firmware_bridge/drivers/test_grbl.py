@@ -24,7 +24,7 @@ FAR = {"x": 0.9, "y": 0.2, "z": 0.1}
 KILLED = """
 import sys
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 with open_rig(load_rig(sys.argv[1])) as session:
     session.initialise("robotic_arm", {}, 0, required=False)
     session.call("unlock_safety", {}, None)

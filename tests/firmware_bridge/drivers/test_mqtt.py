@@ -128,7 +128,7 @@ def test_the_broker_closes_the_valve_when_the_program_is_killed(
     code = """
 import sys
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 with open_rig(load_rig(sys.argv[1])) as session:
     session.initialise("farm_rover", {}, 0, required=False)
     session.call("unlock_safety_mode", {}, None)

@@ -15,7 +15,7 @@ from firmware_rig import WORLD_SPEED, board
 from configs.rigs_loader import load_rig
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import ignore
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -73,7 +73,7 @@ class Pump:
 HOST = """
 import sys
 from configs.rigs_loader import load_rig
-from core_eval.rig.session import open_rig
+from core_eval.rig.opening import open_rig
 with open_rig(load_rig("rig.yaml")) as session:
     session.initialise("pump", {}, 0, required=False)
     for tool in ("look", "pour", "look"):

@@ -1,0 +1,151 @@
+"""`pathrig suite check`: the baselines on a suite, and whether it can be released."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from agents.baselines.floors import IDLE
+from agents.baselines.mutated import KINDS as MISTAKES
+from agents.names import agent_name
+from configs.difficulty import Measured, MeasuredTask
+from core_eval.cli.output import Json, UsageError, console, print_json, write_file
+from core_eval.cli.progress import progress
+from core_eval.cli.suites import Suite, episodes_of, manifest_of, read_manifest
+from core_eval.cli.task_places import task_places
+from core_eval.log import EpisodeRow, RunLog
+from core_eval.log.events import EpisodePlanned
+from core_eval.report.tables.fitted_table import Table
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.parts import load_parts
+from core_eval.run.side_by_side import SideBySide
+from core_eval.score.release import Bound, bounds, separates_nothing, solved_shares
+from core_eval.text.json_text import json_text
+
+DONE, NOT_RELEASABLE = 0, 1
+KINDS = ("mutated:0.1", "mutated:0.3", "mutated:0.6")
+"""Planners with mistakes, by which tasks are told apart, each with every kind of mistake."""
+MOST_LISTED = 10
+
+
+def check(
+    suite: Suite = "core",
+    against: Annotated[
+        Path | None, typer.Option(help="A manifest: tell what has changed since.", metavar="FILE")
+    ] = None,
+    planners: Annotated[
+        bool,
+        typer.Option("--planners", help="Also run planners with mistakes, and list what separates none."),
+    ] = False,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(help="Also run this agent, such as llama. Repeatable.", metavar="SPEC"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="With --planners: write the difficulty here.", metavar="FILE"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Episodes at a time.")] = 1,
+    db: Annotated[Path, typer.Option(help="The log of the baselines' episodes.")] = Path("suite.db"),
+    json: Json = False,
+) -> int:
+    """Run the baselines on a suite, and tell whether it can be released. Exit with 1 if it cannot."""
+    changed = None if against is None else manifest_of(suite).differences(read_manifest(against))
+    agents = [*IDLE, "repeat", "random", "oracle"]
+    if planners:
+        agents += _planners()
+    elif out is not None:
+        raise UsageError("-o writes the difficulty that planners measure: add --planners")
+    agents = list(dict.fromkeys([*agents, *(agent or [])]))
+    episodes = _episodes(suite, agents, seed, db, jobs)
+    found = bounds(episodes, IDLE)
+    ready = bool(found) and all(one.holds for one in found) and not changed
+    shares = solved_shares(episodes)
+    same = separates_nothing(shares) if planners else None
+    if out is not None:
+        _write_difficulty(out, suite, agents, shares, seed)
+    if json:
+        content: dict[str, Any] = {
+            "releasable": ready,
+            "bounds": [asdict(one) | {"share": one.share, "holds": one.holds} for one in found],
+            "changed": changed,
+            "difficulty": shares if planners else None,
+            "separates_nothing": same,
+        }
+        print_json(content)
+    else:
+        _print(found, changed, same, len(shares), ready=ready)
+    return DONE if ready else NOT_RELEASABLE
+
+
+def _print(
+    found: list[Bound], changed: list[str] | None, same: list[str] | None, tasks: int, *, ready: bool
+) -> None:
+    out = console()
+    table = Table("agent", "passes", "of", "share", "must be", "", numbers=("passes", "of", "share"))
+    for one in found:
+        must = "100 %" if one.limit == 1.0 else f"below {one.limit:.0%}"
+        verdict = Text("holds" if one.holds else "MISSED", style="" if one.holds else "red")
+        table.add_row(one.agent, str(one.passed), str(one.tasks), f"{one.share:.1%}", must, verdict)
+    out.print(table)
+    for line in changed or ():
+        out.print(Text(f"since the manifest: {line}", style="yellow"))
+    if same is not None:
+        few = ", ".join(same[:MOST_LISTED]) + (", ..." if len(same) > MOST_LISTED else "")
+        out.print(f"{len(same)} of {tasks} tasks separate none of the planners: {few or 'none'}")
+        out.print("Planners are scripted: no model was used.")
+    out.print("The suite can be released." if ready else "The suite cannot be released.")
+
+
+def _write_difficulty(
+    out: Path, suite: str, agents: list[str], shares: Mapping[str, float], seed: int
+) -> None:
+    manifest = manifest_of(suite)
+    tasks = {
+        task: MeasuredTask(digest=manifest.tasks[task], solved=round(share, 4))
+        for task, share in sorted(shares.items())
+    }
+    measured = Measured(suite=manifest.measured, seed=seed, agents=tuple(agents), tasks=tasks)
+    write_file(out, "--out", json_text(measured.model_dump(), indent=1) + "\n")
+    print(f"pathrig: {out} holds the difficulty of {len(tasks)} tasks", file=sys.stderr)
+
+
+def _planners() -> list[str]:
+    return [f"{rate}:{kind}" for rate in KINDS for kind in MISTAKES]
+
+
+def _episodes(suite: str, agents: list[str], seed: int, db: Path, jobs: int) -> list[EpisodeRow]:
+    """Run every agent on every task in the task's own world; return the episodes.
+
+    What the log holds of the same suite and seed is not run again.
+    """
+    places, measured = task_places([], [suite], [])
+
+    def kept() -> list[EpisodeRow]:
+        return [row for row in episodes_of(db, measured) if row.seed == seed] if db.exists() else []
+
+    done = {(row.task, row.agent) for row in kept()}
+    cells = tuple(
+        Cell(task=task, rig=rig, agent=agent)
+        for task, rig in places
+        for agent in agents
+        if (task.rpartition("#")[2], agent_name(agent)) not in done
+    )
+    if cells:
+        config = RunConfig(cells=cells, suites=measured, seed=seed)
+        with progress("episodes", len(cells)) as advance, RunLog(db) as log:
+
+            def emit(event: object) -> None:
+                if isinstance(event, EpisodePlanned):
+                    advance(1)
+
+            SideBySide(config, load_parts(config), log, emit, jobs).start()
+    wanted = {agent_name(agent) for agent in agents}
+    return [row for row in kept() if row.agent in wanted]
