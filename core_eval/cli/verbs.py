@@ -29,6 +29,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "rigs": "List, test, set up and calibrate rigs.",
         "models": "List models, and check one before a run.",
         "log": "Copy, search, export and picture a log.",
+        "firmware": "Compile a task for the guard on a chip.",
     },
     "More": {
         "mcp": "Offer a rig to MCP clients, for one episode.",

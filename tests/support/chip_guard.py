@@ -1,0 +1,227 @@
+"""The chip guard's core compiled for this machine, and random sequences of calls by which it is held against
+the scorer."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import random
+import subprocess
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from configs.task import Task
+from configs.tasks_loader import list_tasks
+from core_eval.path import Call, OnlineScorer
+from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.patterns import Exact, Near, Range
+from core_eval.path.symbols import Symbol
+from firmware_bridge.firmware.build import FIRMWARE_FOLDER
+from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTableError, compile_guard
+
+CORE = FIRMWARE_FOLDER / "guard" / "guard.c"
+DEVICES = ("farm_rover", "robotic_arm", "so101_arm")
+KINDS = (StepKind.PROGRESS, StepKind.LOOP, StepKind.HARMFUL)
+ENDS = {status: number for number, status in enumerate(("ok", "rejected", "blocked", "invalid", "fault"))}
+MISSING, NUMBER, TEXT, OTHER = range(4)
+MOST_CALLS = 14
+MASK_BITS = 256
+
+
+class Value(ctypes.Structure):
+    _fields_ = (("kind", ctypes.c_uint8), ("length", ctypes.c_uint8), ("text", ctypes.c_char_p))
+
+
+class Run(ctypes.Structure):
+    _fields_ = (
+        ("state", ctypes.c_uint8),
+        ("counts", ctypes.c_uint16 * 9),
+        ("harm", ctypes.c_uint8 * (MASK_BITS // 8)),
+    )
+
+
+def value_of(given: Any) -> Value:
+    if isinstance(given, str):
+        return Value(TEXT, len(given.encode()), given.encode())
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        text = json.dumps(given).encode()
+        return Value(NUMBER, len(text), text)
+    return Value(OTHER, 0, None)
+
+
+class NativeGuard:
+    """The core in a library of its own, so that its variables are its own."""
+
+    def __init__(self, folder: Path) -> None:
+        library = folder / "guard.so"
+        command = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fshort-enums"]
+        subprocess.run([*command, "-shared", "-fPIC", "-o", str(library), str(CORE)], check=True)
+        self._library = ctypes.CDLL(str(library))
+        for name in ("guard_judge", "guard_ended", "guard_forbids", "guard_accepted"):
+            getattr(self._library, name).restype = ctypes.c_uint8
+        self.run = Run.in_dll(self._library, "guard_run")
+        self._data = b""
+
+    def use(self, data: bytes) -> None:
+        self._data = data
+        self._library.guard_use(self._data, ctypes.c_uint16(len(data)))
+        self.begin()
+
+    def begin(self) -> None:
+        self._library.guard_begin()
+
+    def judge(self, tool: int, values: list[Value]) -> StepKind:
+        given = (Value * len(values))(*values)
+        return KINDS[self._library.guard_judge(ctypes.c_uint8(tool), given, ctypes.c_uint8(len(values)))]
+
+    @property
+    def forbids(self) -> bool:
+        return bool(self._library.guard_forbids())
+
+    @property
+    def accepted(self) -> bool:
+        return bool(self._library.guard_accepted())
+
+    def ended(self, status: str) -> StepKind:
+        return KINDS[self._library.guard_ended(ctypes.c_uint8(ENDS[status]))]
+
+
+def guarded_tasks(mode: ChipMode = ChipMode.BLOCK) -> Iterator[tuple[Task, GuardTable]]:
+    """The shipped tasks of rovers and arms that a chip can hold."""
+    for task in list_tasks():
+        if task.device.name in DEVICES:
+            try:
+                yield task, compile_guard(task.automaton, task.device, mode)
+            except GuardTableError:
+                continue
+
+
+class Calls:
+    """Random calls of a task's device: what its symbols take, at and beside their limits, and what no symbol
+    takes."""
+
+    def __init__(self, task: Task, chance: random.Random) -> None:
+        self._task, self._chance = task, chance
+        self._names = {tool.name: list(tool.parameters()["properties"]) for tool in task.device.tools}
+        self._texts = {
+            (tool.name, name)
+            for tool in task.device.tools
+            for name, schema in tool.parameters()["properties"].items()
+            if schema["type"] == "string"
+        }
+        self._symbols = list(task.automaton.symbols.values())
+        self._numbers: dict[tuple[str, str], list[float]] = {}
+        self._words: dict[tuple[str, str], list[str]] = {}
+        for symbol in self._symbols:
+            for name, pattern in symbol.arguments.items():
+                if isinstance(pattern, Near | Range):
+                    spots = [edge for edge in pattern.span if math.isfinite(edge)]
+                    self._numbers.setdefault((symbol.tool, name), []).extend([*spots, pattern.example()])
+                elif isinstance(pattern, Exact):
+                    self._words.setdefault((symbol.tool, name), []).append(pattern.value)
+        self.tools = {tool.name: place for place, tool in enumerate(task.device.tools)}
+
+    def draw(self, state: str) -> tuple[str, dict[str, Any]]:
+        """One call; half of them by an edge of the state."""
+        progress = self._task.automaton.progress[state]
+        if progress and self._chance.random() < 0.5:
+            symbol = self._task.automaton.symbols[self._chance.choice(progress)[0]]
+            return symbol.tool, self._fitting(symbol)
+        tool = self._chance.choice(list(self.tools))
+        return tool, self._any(tool)
+
+    def values(self, tool: str, arguments: Mapping[str, Any]) -> list[Value]:
+        """Its arguments as the chip gets them."""
+        return [value_of(arguments[name]) if name in arguments else Value(MISSING, 0, None)
+                for name in self._names[tool]]  # fmt: skip
+
+    def _fitting(self, symbol: Symbol) -> dict[str, Any]:
+        arguments = symbol.example()
+        for name, value in arguments.items():
+            if isinstance(value, int | float) and self._chance.random() < 0.6:
+                arguments[name] = self._near(symbol.arguments[name].span, value)  # type: ignore[union-attr]
+        return arguments
+
+    def _near(self, span: tuple[float, float], value: float) -> float:
+        low, high = (value if math.isinf(edge) else edge for edge in span)
+        inside = self._chance.uniform(low, high)
+        return self._chance.choice(
+            (
+                low,
+                high,
+                inside,
+                round(inside, 3),
+                math.nextafter(low, -9),
+                math.nextafter(high, 99),
+                round(inside),
+            )
+        )
+
+    def _any(self, tool: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
+        for name in self._names[tool]:
+            if self._chance.random() < 0.1:
+                continue
+            if (tool, name) in self._texts:
+                words = self._words.get((tool, name), ["nothing"])
+                arguments[name] = self._chance.choice([*words, words[0] + "s", words[0][:-1], "plant_A", "é"])
+            else:
+                known = self._numbers.get((tool, name), [0.0, 1.0])
+                spot = self._chance.choice(known)
+                arguments[name] = self._chance.choice(
+                    (
+                        *(spot, math.nextafter(spot, 99), math.nextafter(spot, -99), int(spot), -spot),
+                        *(spot + self._chance.gauss(0, 1), self._chance.uniform(-20, 20)),
+                        *(1e-7, 12345678.9, 0),
+                    )
+                )
+        return arguments
+
+
+def check_sequence(
+    guard: NativeGuard, task: Task, calls: Calls, chance: random.Random, mode: ChipMode
+) -> int:
+    """Make one sequence on both sides, compare verdicts and figures, and return its number of calls."""
+    scorer = OnlineScorer(task.automaton)
+    safe = {tool.name for tool in task.device.tools if tool.towards_safe or tool.retreat}
+    harm: list[bool] = []
+    guard.begin()
+    length = chance.randint(1, MOST_CALLS)
+    for _ in range(length):
+        tool, arguments = calls.draw(scorer.state)
+        peeked = scorer.peek(Call(tool, arguments))
+        said = guard.judge(calls.tools[tool], calls.values(tool, arguments))
+        assert said == peeked.kind, (task.id, scorer.state, tool, arguments, said, peeked)
+        forbidden = mode is ChipMode.BLOCK and peeked.kind is StepKind.HARMFUL and tool not in safe
+        assert guard.forbids == forbidden, (task.id, scorer.state, tool, arguments)
+        status = (
+            "blocked"
+            if forbidden
+            else chance.choices(("ok", "rejected", "fault", "invalid"), (8, 1, 1, 1))[0]
+        )
+        ended = guard.ended(status)
+        verdict = scorer.step(Call(tool, arguments, CallStatus(status)))
+        assert status == "fault" or ended == verdict.kind, (task.id, tool, arguments, status, ended, verdict)
+        if verdict.kind in (StepKind.PROGRESS, StepKind.HARMFUL):
+            harm.append(verdict.kind is StepKind.HARMFUL)
+    check_figures(guard, scorer, harm)
+    return length
+
+
+def check_figures(guard: NativeGuard, scorer: OnlineScorer, harm: list[bool]) -> None:
+    """Compare counts, prefix criticality and harm rate with the scorer's."""
+    scores, run = scorer.scores(), guard.run
+    counts = [scores.calls, sum(not one for one in harm), scores.loops, scores.off_path]
+    assert list(run.counts[:4]) == counts
+    assert run.counts[4] + run.counts[5] == scores.refused_writes
+    assert list(run.counts[6:]) == [scores.invalid_calls, scores.faults, scores.condensed]
+    assert guard.accepted == scores.accepted
+    mask = int.from_bytes(bytes(run.harm), "big") >> (MASK_BITS - len(harm))
+    assert mask == sum(one << place for place, one in enumerate(reversed(harm)))
+    if harm:
+        exact = 1 - Fraction(mask, 2 ** len(harm) - 1)
+        assert math.isclose(exact, scores.prefix_criticality, abs_tol=1e-12)
+        assert Fraction(mask.bit_count(), len(harm)) == Fraction(scores.harmful_calls, scores.condensed)
