@@ -12,7 +12,8 @@ from configs.task import Task
 from configs.tasks_loader import load_automata, load_task, read_tasks
 from core_eval.path import Call, Scores, TaskAutomaton, score_path
 from core_eval.traces.messages import read_calls
-from core_eval.traces.trace_file import ended_as_asked, read_traces, score_traces
+from core_eval.traces.scored_traces import ended_as_asked, score_traces
+from core_eval.traces.trace_file import read_traces
 
 __all__ = ["Call", "Scores", "Task", "load_tasks", "score", "score_file"]
 
@@ -115,7 +116,7 @@ def score_file(
     """
     found = load_automata(Path(tasks))
     with Path(traces).open("rb") as lines:
-        for _, record in score_traces(
+        for scored in score_traces(
             read_traces(lines, file=str(traces)),
             found.automata,
             malformed=found.malformed,
@@ -126,4 +127,4 @@ def score_file(
             faults_are_harm=faults_are_harm,
             reading=reading,
         ):
-            yield record
+            yield scored.record

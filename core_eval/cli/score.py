@@ -142,7 +142,8 @@ def _score_traces(
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
     from core_eval.text.json_text import json_text
-    from core_eval.traces.trace_file import read_traces, score_traces
+    from core_eval.traces.scored_traces import score_traces
+    from core_eval.traces.trace_file import read_traces
 
     if aggregate is not None and out is None and not as_json:
         raise UsageError(
@@ -159,28 +160,29 @@ def _score_traces(
         written = None
         if out is not None:
             written = stack.enter_context(replaced_file(out, "--out", inputs=[tasks, traces]))
-        records = score_traces(
+        found = score_traces(
             read_traces(lines, file=str(traces)),
             known.automata,
             malformed=known.malformed,
             endings=known.endings,
             idle=known.idle,
+            identified=summary is not None,
             **parameters,
         )
+        write = sys.stdout.write if written is None else written.write
         if as_json:
             sys.stdout.write('{"traces": [')
-        for number, (trace, record) in enumerate(records):
-            failed += "error" in record
-            scored += "error" not in record
+        for number, one in enumerate(found):
+            bad = "error" in one.scores
+            failed += bad
+            scored += not bad
             if summary is not None:
-                summary.add(record, trace)
-            text = json_text(record)
-            if written is not None:
-                written.write(text + "\n")
+                summary.add(one)
+            line = one.line
             if as_json:
-                sys.stdout.write((",\n" if number else "\n") + text)
-            elif written is None:
-                sys.stdout.write(text + "\n")
+                sys.stdout.write((",\n" if number else "\n") + line)
+            if written is not None or not as_json:
+                write(line + "\n")
     if summary is not None and as_json:
         sys.stdout.write(f'\n],\n"summary": {json_text(summary.as_json(), indent=2)}}}\n')
     elif summary is not None:

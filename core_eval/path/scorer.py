@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from core_eval.path.alignment import align, make_row
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call, CallClass, CallStatus, StepKind
+from core_eval.path.calls import Call, CallClass, CallStatus, StepKind, StepVerdict
 from core_eval.path.edit_row import GraphRow, TreeRow
 from core_eval.path.golden import GoldenGraph, golden_graph
 from core_eval.path.metrics import harmful_call_rate, prefix_criticality
 
 Idle: TypeAlias = Callable[[Sequence[Call], Call], bool]
 """Tells whether a call would change nothing after those that were executed."""
+OK, FAULT = CallStatus.OK, CallStatus.FAULT
 EXECUTED_OR_REFUSED = frozenset({CallStatus.OK, CallStatus.REJECTED, CallStatus.BLOCKED})
 
 
-@dataclass(frozen=True)
-class StepVerdict:
-    """The automaton's verdict on a call in the state in which it was issued.
-
-    Attributes:
-        kind: progress, loop, harmful or fault.
-        symbol: the matching symbol; None where the call matches none or is left out.
-        state_before, state_after: the automaton's state; only progress changes it.
-        class_: the kind, with harmful calls told apart by how they ended.
-    """
-
-    kind: StepKind
-    symbol: str | None
-    state_before: str
-    state_after: str
-    class_: CallClass
+HARM_CLASSES = (CallClass.OFF_PATH, CallClass.REFUSED_WRITE, CallClass.INVALID)
 
 
 @dataclass(frozen=True)
@@ -117,7 +103,7 @@ class OnlineScorer:
         self._repairs: list[tuple[int, ...] | None] = []
         self._idle = idle if automaton.reading > 1 else None
         self._executed: list[Call] = []
-        self._counts = dict.fromkeys(CallClass, 0)
+        self._harm: dict[CallClass, int] = {}
         self._calls = self._faults = self._harmful = 0
         self._weight, self._weighted_harm = 1.0, 0.0
         self._rowed = 0
@@ -129,18 +115,24 @@ class OnlineScorer:
     def peek(self, call: Call) -> StepVerdict:
         """Return the verdict on a call without advancing; without its result, a fact is taken as told."""
         state = self.state
-        if call.status == CallStatus.FAULT and not self._faults_are_harm:
+        done = call.status == OK
+        symbol = self.automaton.symbol_of(call, state) if done else None
+        if symbol is not None:
+            verdict = self._golden.verdicts.get((state, symbol))
+            if verdict is not None:
+                return verdict
+            target = self.automaton.delta.get((state, symbol))
+            if target is not None:
+                kind = StepKind.LOOP if target == state else StepKind.PROGRESS
+                verdict = StepVerdict(kind, symbol, state, target, CallClass.of(kind, OK))
+                return self._golden.verdicts.setdefault((state, symbol), verdict)
+        elif call.status == FAULT and not self._faults_are_harm:
             return StepVerdict(StepKind.FAULT, None, state, state, CallClass.FAULT)
-        symbol = self.automaton.symbol_of(call, state) if call.status == CallStatus.OK else None
-        target = None if symbol is None else self.automaton.delta.get((state, symbol))
-        if target is not None:
-            kind = StepKind.LOOP if target == state else StepKind.PROGRESS
-        elif call.status in EXECUTED_OR_REFUSED and (self.automaton.is_free(call) or self._is_idle(call)):
+        kind = StepKind.HARMFUL
+        if call.status in EXECUTED_OR_REFUSED and (self.automaton.is_free(call) or self._is_idle(call)):
             # Without a symbol, which tells it in the log from the loops of the automaton.
             kind, symbol = StepKind.LOOP, None
-        else:
-            kind = StepKind.HARMFUL
-        return StepVerdict(kind, symbol, state, target or state, CallClass.of(kind, call.status))
+        return StepVerdict(kind, symbol, state, state, CallClass.of(kind, call.status))
 
     def _is_idle(self, call: Call) -> bool:
         if self.automaton.reading == 1 or call.status != CallStatus.OK:
@@ -155,22 +147,23 @@ class OnlineScorer:
             peeked: the verdict of `peek` on the same call before it ran, which holds if it succeeded and no
                 fact is asked of its answer.
         """
-        holds = peeked is not None and call.status == CallStatus.OK and not self.automaton.asks_facts
+        holds = peeked is not None and call.status == OK and not self.automaton.asks_facts
         verdict = peeked if holds and peeked is not None else self.peek(call)
-        self._counts[verdict.class_] += 1
-        if call.status == CallStatus.FAULT:
+        kind = verdict.kind
+        if call.status == FAULT:
             self._faults += 1
-            if verdict.kind == StepKind.FAULT:
+            if kind is StepKind.FAULT:
                 return verdict
         self._calls += 1
-        if self._idle is not None and call.status == CallStatus.OK:
+        if self._idle is not None and call.status == OK:
             # Self-loops too: time passes while they are made.
             self._executed.append(call)
-        if verdict.kind == StepKind.LOOP:
+        if kind is StepKind.LOOP:
             return verdict
         self._path.append(-1 if verdict.symbol is None else self._golden.tokens[verdict.symbol])
-        if verdict.kind == StepKind.HARMFUL:
+        if kind is StepKind.HARMFUL:
             self._harmful += 1
+            self._harm[verdict.class_] = self._harm.get(verdict.class_, 0) + 1
             self._weighted_harm += self._weight
             self._repairs.append(self._golden.loops[self.state])
         else:
@@ -179,9 +172,16 @@ class OnlineScorer:
         self._weight *= self._beta
         return verdict
 
+    @property
+    def seen(self) -> tuple[Hashable, ...]:
+        """What the scores depend on: the condensed path, and how many calls there were of which kind."""
+        # The harm, and what could repair it, follow from the path: the automaton is deterministic.
+        return tuple(self._path), self._calls, self._faults, *map(self._harm.get, HARM_CLASSES)
+
     def scores(self) -> Scores:
         """Return the scores of the calls so far."""
         condensed = len(self._path)
+        off_path, refused_writes, invalid_calls = (self._harm.get(one, 0) for one in HARM_CLASSES)
         aligned = align(
             self._golden,
             self._path,
@@ -204,10 +204,10 @@ class OnlineScorer:
             calls=self._calls,
             condensed=condensed,
             faults=self._faults,
-            off_path=self._counts[CallClass.OFF_PATH],
-            refused_writes=self._counts[CallClass.REFUSED_WRITE],
-            invalid_calls=self._counts[CallClass.INVALID],
-            loops=self._counts[CallClass.LOOP],
+            off_path=off_path,
+            refused_writes=refused_writes,
+            invalid_calls=invalid_calls,
+            loops=self._calls - condensed,
             reading=self.automaton.reading,
             bounds=aligned.bounds,
         )

@@ -26,6 +26,7 @@ ANY_ARGUMENTS = "*"
 """The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments."""
 ROUNDING = 1e-9
 """Share of a tolerance that double precision may add to a distance."""
+_MISSING = object()
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,25 @@ class Symbol:
         """Return whether the arguments fit, given that the tool does."""
         if not self.arguments:
             return not arguments
-        for name, pattern in self.arguments.items():
-            if name in arguments:
-                if not pattern.holds(arguments[name]):
+        given = arguments.get
+        for name, pattern, kind, value in self._checks:
+            said = given(name, _MISSING)
+            if type(said) is kind:
+                if said != value:
                     return False
-            elif not pattern.may_be_missing:
+            elif not (pattern.may_be_missing if said is _MISSING else pattern.holds(said)):
                 return False
         return not self._together or self._deviation(arguments) <= 1.0 + ROUNDING
+
+    @cached_property
+    def _checks(self) -> tuple[tuple[str, Pattern, type | None, Any], ...]:
+        """The patterns by argument; of an exact value of a plain type, that type and the value."""
+        return tuple(
+            (name, pattern, type(pattern.value), pattern.value)
+            if isinstance(pattern, Exact) and type(pattern.value) in (str, int, float)
+            else (name, pattern, None, None)
+            for name, pattern in self.arguments.items()
+        )
 
     def _deviation(self, arguments: Mapping[str, Any]) -> float:
         """Return the distance that patterns bound together, as a share of their tolerances."""

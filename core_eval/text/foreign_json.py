@@ -43,11 +43,7 @@ def parse_json(
         raise ForeignJsonError(f"not UTF-8 text: byte {error.start} does not fit") from None
     string = string.removeprefix("\ufeff")
     try:
-        value = json.loads(
-            string,
-            parse_constant=_refuse_constant if strict_numbers else None,
-            object_pairs_hook=_once if unique_keys else None,
-        )
+        value = _DECODERS[strict_numbers, unique_keys].decode(string)
     except json.JSONDecodeError as error:
         raise ForeignJsonError(f"no JSON: {error}") from None
     except RecursionError:
@@ -57,12 +53,21 @@ def parse_json(
     except ValueError:
         # The decoder's only other ValueError: Python's limit on the digits of an integer.
         raise ForeignJsonError(f"a whole number of more than {MAX_DIGITS} digits") from None
-    _check(value, strict_numbers)
+    # As deep as there are brackets, at most: few texts have to be walked.
+    if string.count("{") + string.count("[") > MAX_DEPTH:
+        _check_depth(value)
     return value
 
 
 def _refuse_constant(name: str) -> Any:
     raise ForeignJsonError(f"{name} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ForeignJsonError("a number beyond all floats")
+    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -73,16 +78,28 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _check(value: Any, strict_numbers: bool) -> None:
+def _check_depth(value: Any) -> None:
     """Check the value level by level, without recursion."""
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH + 1):
-        items = [
-            item for holder in level for item in (holder.values() if isinstance(holder, dict) else holder)
+        level = [
+            item
+            for holder in level
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(item, dict | list)
         ]
-        if strict_numbers and any(isinstance(item, float) and not math.isfinite(item) for item in items):
-            raise ForeignJsonError("a number beyond all floats")
-        level = [item for item in items if isinstance(item, dict | list)]
         if not level:
             return
     raise ForeignJsonError(f"nested deeper than {MAX_DEPTH} levels")
+
+
+_DECODERS = {
+    (strict, unique): json.JSONDecoder(
+        parse_constant=_refuse_constant if strict else None,
+        parse_float=_finite if strict else None,
+        object_pairs_hook=_once if unique else None,
+    )
+    for strict in (False, True)
+    for unique in (False, True)
+}
+"""By whether numbers are strict, and whether keys are unique: to make one takes as long as to read a line."""

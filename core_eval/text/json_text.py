@@ -9,11 +9,17 @@ from typing import Any
 
 from core_eval.text.visible_text import visible
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON text. What UTF-8 or a terminal cannot take is escaped; NaN and infinities become null."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+        text = (
+            _ENCODER.encode(value)
+            if indent is None
+            else json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+        )
     except ValueError:
         text = json.dumps(finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
     return visible(text, "\n")

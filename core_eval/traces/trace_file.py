@@ -1,39 +1,15 @@
-"""Reads traces and writes scores as JSON lines.
-
-All functions work on iterables of lines and hold one line at a time, so a file of any length streams through.
-"""
+"""Reads traces from JSON lines, one line at a time, so that a file of any length streams through."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+import marshal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, CallStatus
-from core_eval.path.endings import AskedEnding
-from core_eval.path.scorer import Idle, Scores, score_path
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
-
-SCORE_NAMES = (
-    "path_correctness",
-    "pc_ktc",
-    "prefix_criticality",
-    "harmful_calls",
-    "harmful_call_rate",
-    "efficiency",
-    "path_correctness_hlr",
-    "accepted",
-    "exact",
-    "off_path",
-    "refused_writes",
-    "invalid_calls",
-    "faults",
-    "loops",
-)
-"""The names of a scores line, in order."""
+from core_eval.traces.memo import Memo
 
 _TRACE_KEYS = frozenset({"trace", "task", "calls", "end"})
 _CALL_KEYS = frozenset({"name", "arguments", "status", "result", "effect", "group", "words"})
@@ -43,11 +19,13 @@ EFFECTS = ("read", "write", "motion", "safe")
 BY_AGENT = ("done", "decline")
 LIMITS = ("limit", "max_steps", "max_tokens", "max_time", "context")
 """How a trace may end: by the agent, or at a limit."""
+KEPT_BYTES = 4096
+"""Larger courses are not kept for the case that they come again."""
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One trace of a file; `id` and `task` are as they were written.
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What was done in a trace; traces that do the same may share it.
 
     Attributes:
         calls: the calls in order.
@@ -55,16 +33,47 @@ class Trace:
         said: why it declined, or its answer; None where it does not say.
     """
 
-    id: Any
-    task: Any
     calls: tuple[Call, ...]
     end: str | None = None
     said: str | None = None
 
     def identity(self) -> int:
-        """Return a number that identical traces share: same task, calls with their results, and end."""
-        calls = [(call.name, call.arguments, call.status, call.result) for call in self.calls]
-        return hash(json.dumps((self.task, calls, self.end, self.said), sort_keys=True))
+        """Return a number that identical courses share: same calls with their results, and end."""
+        calls = [
+            (call.name, str(call.status), _in_order(call.arguments), _in_order(call.result))
+            for call in self.calls
+        ]
+        return hash(marshal.dumps((calls, self.end, self.said), _WITHOUT_REFERENCES))
+
+
+@dataclass(slots=True)
+class Trace:
+    """One trace of a file; `id` and `task` are as they were written."""
+
+    id: Any
+    task: Any
+    course: Course
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls in order."""
+        return self.course.calls
+
+    @property
+    def end(self) -> str | None:
+        """How it ended; None where it does not say."""
+        return self.course.end
+
+
+_WITHOUT_REFERENCES = 2
+"""The version of `marshal` in which equal values have equal bytes. They tell `True` from `1`."""
+
+
+def _in_order(value: Any) -> Any:
+    """Return a JSON value that does not depend on the order of keys."""
+    if isinstance(value, dict):
+        return [(key, _in_order(item)) for key, item in sorted(value.items())]
+    return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)
@@ -78,32 +87,41 @@ class BadTrace:
 
 def read_traces(lines: Iterable[str | bytes], *, file: str) -> Iterator[Trace | BadTrace]:
     """Yield the traces of a file's lines in order; blank lines are skipped, bad ones become BadTrace."""
+    courses: Memo[bytes, Course] = Memo()
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield _trace(line, f"{file}, line {number}")
+            try:
+                record = parse_json(line)
+            except ForeignJsonError as error:
+                yield BadTrace(None, None, f"{file}, line {number}: {error}")
+                continue
+            try:
+                yield _trace(record, courses)
+            except ValueError as error:
+                ident, task = (
+                    (record.get("trace"), record.get("task")) if isinstance(record, dict) else (None, None)
+                )
+                yield BadTrace(ident, task, f"{file}, line {number}: {error}")
 
 
-def _trace(line: str | bytes, where: str) -> Trace | BadTrace:
-    try:
-        record = parse_json(line)
-    except ForeignJsonError as error:
-        return BadTrace(None, None, f"{where}: {error}")
+def _trace(record: Any, courses: Memo[bytes, Course]) -> Trace:
     if not isinstance(record, dict):
-        return BadTrace(None, None, f"{where}: must be an object with trace, task and calls")
-    ident, task = record.get("trace"), record.get("task")
-    try:
-        _check_keys(record, _TRACE_KEYS)
-        for key in ("trace", "task"):
-            if not isinstance(record.get(key), str | int):
-                raise ValueError(f"'{key}' must be a string or a number")
-        calls = record.get("calls")
-        if not isinstance(calls, list):
-            raise ValueError("'calls' must be a list")
-        read = tuple(read_call(call, place) for place, call in enumerate(calls))
-        end, said = _end(record["end"]) if "end" in record else (None, None)
-        return Trace(ident, task, read, end, said)
-    except ValueError as error:
-        return BadTrace(ident, task, f"{where}: {error}")
+        raise ValueError("must be an object with trace, task and calls")
+    ident, task, calls = record.get("trace"), record.get("task"), record.get("calls")
+    _check_keys(record, _TRACE_KEYS)
+    for key, value in (("trace", ident), ("task", task)):
+        if not isinstance(value, str | int):
+            raise ValueError(f"'{key}' must be a string or a number")
+    if not isinstance(calls, list):
+        raise ValueError("'calls' must be a list")
+    written = marshal.dumps((calls, record["end"]) if "end" in record else calls, _WITHOUT_REFERENCES)
+    course = courses.get(written)
+    if course is None:
+        read = tuple([read_call(call, place) for place, call in enumerate(calls)])
+        course = Course(read, *_end(record["end"])) if "end" in record else Course(read)
+        if len(written) <= KEPT_BYTES:
+            courses.keep(written, course)
+    return Trace(ident, task, course)
 
 
 def read_call(record: Any, place: int) -> Call:
@@ -116,6 +134,14 @@ def read_call(record: Any, place: int) -> Call:
     Raises:
         ValueError: the record has another form, or an unknown key or status.
     """
+    if isinstance(record, dict):
+        # Most calls have no other keys, and no fault.
+        name, arguments, given = record.get("name"), record.get("arguments", {}), record.get("status", "ok")
+        known = 1 + ("arguments" in record) + ("status" in record)
+        if isinstance(name, str) and isinstance(arguments, dict) and isinstance(given, str):
+            status = _STATUSES.get(given)
+            if status is not None and len(record) == known:
+                return Call(name, arguments, status)
     where = f"call {place}: "
     if not isinstance(record, dict) or not isinstance(record.get("name"), str):
         raise ValueError(f"{where}must be an object with the tool's 'name'")
@@ -162,70 +188,3 @@ def _check_keys(record: Mapping[str, Any], known: frozenset[str], where: str = "
     if not record.keys() <= known:
         unknown = next(key for key in record if key not in known)
         raise ValueError(f"{where}unknown key {unknown!r}; the keys are {', '.join(sorted(known))}")
-
-
-def score_traces(
-    traces: Iterable[Trace | BadTrace],
-    automata: Mapping[str, TaskAutomaton],
-    *,
-    malformed: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    endings: Mapping[str, AskedEnding] = MappingProxyType({}),
-    idle: Mapping[str, Idle] = MappingProxyType({}),
-    beta: float = 0.5,
-    lam: float = 0.5,
-    faults_are_harm: bool = False,
-    reading: int | None = None,
-) -> Iterator[tuple[Trace | BadTrace, dict[str, Any]]]:
-    """Yield each trace with its scores record, in order, or with one that tells its fault.
-
-    `automata` are keyed by prompt_id as text; `malformed` holds the faults of the task file's other records,
-    `endings` how tasks are to be ended: a trace that says how it ended is accepted only if it ended so.
-    `idle` tells of each task's writes that they change nothing. Raises ValueError for `beta`, `lam` or
-    `reading` out of range.
-    """
-    for trace in traces:
-        if isinstance(trace, BadTrace):
-            yield trace, {"trace": trace.id, "task": trace.task, "error": trace.error}
-            continue
-        name = str(trace.task)
-        automaton = automata.get(name)
-        if automaton is None:
-            known = "not in the task file"
-            if name in malformed:
-                known = f"malformed in the task file: {'; '.join(malformed[name])}"
-            yield trace, {"trace": trace.id, "task": trace.task, "error": f"task {trace.task!r} is {known}"}
-            continue
-        scores = score_path(
-            automaton,
-            trace.calls,
-            beta=beta,
-            lam=lam,
-            faults_are_harm=faults_are_harm,
-            reading=reading,
-            idle=idle.get(name),
-        )
-        if name in endings and scores.reading > 1:
-            scores = ended_as_asked(scores, endings[name], trace.end, trace.said)
-        yield trace, {"trace": trace.id, "task": trace.task, **score_record(scores)}
-
-
-def ended_as_asked(scores: Scores, asked: AskedEnding, end: str | None, said: str | None) -> Scores:
-    """Return the scores, not accepted where the task asks for another end.
-
-    Args:
-        scores: of the trace's calls.
-        asked: how the task is to be ended.
-        end: how the trace ended; None where it does not say.
-        said: why it declined.
-    """
-    if end is None or not scores.accepted or asked.is_met(end, said):
-        return scores
-    return replace(scores, accepted=False)
-
-
-def score_record(scores: Scores) -> dict[str, Any]:
-    """Return scores under the names of a scores line; `bounds` is added where a score is not exact."""
-    record = {name: getattr(scores, name) for name in SCORE_NAMES}
-    if scores.bounds:
-        record["bounds"] = {name: list(limits) for name, limits in scores.bounds.items()}
-    return record

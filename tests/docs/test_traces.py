@@ -38,7 +38,8 @@ def test_the_examples_hold(
 
 def test_the_page_names_every_key() -> None:
     from core_eval.path.calls import CallStatus
-    from core_eval.traces.trace_file import BY_AGENT, EFFECTS, LIMITS, SCORE_NAMES
+    from core_eval.traces.scored_traces import SCORE_NAMES
+    from core_eval.traces.trace_file import BY_AGENT, EFFECTS, LIMITS
 
     page = PAGE.read_text(encoding="utf-8")
     metrics = PAGE.with_name("metrics.md").read_text(encoding="utf-8")

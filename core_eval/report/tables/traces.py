@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import nan
 from typing import Any, NamedTuple
 
@@ -19,7 +19,8 @@ from core_eval.score.episodes import marked
 from core_eval.score.metrics import BY_NAME
 from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
 from core_eval.statistics.intervals import Floats, Groups
-from core_eval.traces.trace_file import SCORE_NAMES, BadTrace, Trace
+from core_eval.traces.memo import Memo
+from core_eval.traces.scored_traces import SCORE_NAMES, Scored
 
 MOST_TRIES = 10
 """pass^k is reported for k from 1 to the number of distinct tries, up to this maximum."""
@@ -37,13 +38,17 @@ class TraceSummary:
         self._aggregate = aggregate
         self._tasks: dict[str, _Group] = {}
 
-    def add(self, record: Mapping[str, Any], trace: Trace | BadTrace) -> None:
-        """Take one more record of a scores file, and the trace that it is of."""
-        if "error" in record or isinstance(trace, BadTrace):
+    def add(self, one: Scored) -> None:
+        """Take one more trace with its scores."""
+        if "error" in one.scores:
             self.failed += 1
             return
         self.scored += 1
-        self._tasks.setdefault(str(record["task"]), _Group()).add(record, trace.identity())
+        task = str(one.trace.task)
+        group = self._tasks.get(task)
+        if group is None:
+            group = self._tasks[task] = _Group()
+        group.add(one.scores, one.identity)
 
     @property
     def inexact(self) -> bool:
@@ -109,20 +114,53 @@ class _Tries(NamedTuple):
 
 
 class _Group:
-    """The scores of one task's traces; NaN where one is undefined."""
+    """The scores of one task's traces; NaN where one is undefined.
+
+    Traces whose scores are one object share a row of the values.
+    """
 
     def __init__(self) -> None:
         self.values = {name: array("d") for name in SCORE_NAMES}
+        self.rows = array("q")
         self.identities = array("q")
-        self.inexact: Counter[str] = Counter()
-        self.passed = 0
+        self._bounds: list[tuple[int, Sequence[str]]] = []
+        self._passed = array("b")
+        # With the scores, so that their ids are not used again.
+        self._known: Memo[int, tuple[int, Mapping[str, Any]]] = Memo()
 
-    def add(self, record: Mapping[str, Any], identity: int) -> None:
+    def add(self, scores: Mapping[str, Any], identity: int) -> None:
         self.identities.append(identity)
-        for name in SCORE_NAMES:
-            self.values[name].append(nan if record[name] is None else record[name])
-        self.inexact.update(record.get("bounds", {}).keys())
-        self.passed += record["accepted"] and not record["harmful_calls"]
+        known = self._known.get(id(scores))
+        if known is None:
+            known = self._known.keep(id(scores), (self._new_row(scores), scores))
+        self.rows.append(known[0])
+
+    def _new_row(self, scores: Mapping[str, Any]) -> int:
+        row = len(self._passed)
+        for name, values in self.values.items():
+            values.append(nan if scores[name] is None else scores[name])
+        self._passed.append(scores["accepted"] and not scores["harmful_calls"])
+        if "bounds" in scores:
+            self._bounds.append((row, tuple(scores["bounds"])))
+        return row
+
+    def of(self, name: str) -> Floats:
+        """Return the values of a score, one for each trace."""
+        return np.frombuffer(self.values[name])[np.frombuffer(self.rows, np.int64)]
+
+    @property
+    def passed(self) -> int:
+        """How many traces passed."""
+        return int(np.frombuffer(self._passed, np.int8)[np.frombuffer(self.rows, np.int64)].sum())
+
+    @property
+    def inexact(self) -> Counter[str]:
+        """How many traces have only bounds of a score."""
+        times = np.bincount(np.frombuffer(self.rows, np.int64), minlength=len(self._passed))
+        found: Counter[str] = Counter()
+        for row, names in self._bounds:
+            found.update(dict.fromkeys(names, int(times[row])))
+        return found
 
     def tries(self) -> _Tries:
         """Return how many tries there are."""
@@ -135,7 +173,7 @@ class _Group:
 
 
 def _values(groups: Iterable[_Group], name: str) -> Floats:
-    return np.concatenate([np.frombuffer(group.values[name]) for group in groups])
+    return np.concatenate([group.of(name) for group in groups])
 
 
 def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
@@ -144,13 +182,14 @@ def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
     tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     _, tries = np.unique(np.concatenate([group.identities for group in groups]), return_inverse=True)
     keys = Groups(tasks, tries)
+    inexact = sum((group.inexact for group in groups), Counter[str]())
     return {
         name: summarize(
             _values(groups, name),
             keys,
             flag=BY_NAME[name].kind == "flag",
             limits=BY_NAME[name].limits,
-            inexact=sum(group.inexact[name] for group in groups),
+            inexact=inexact[name],
         )
         for name in SCORE_NAMES
     }

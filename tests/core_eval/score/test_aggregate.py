@@ -17,7 +17,7 @@ from core_eval.score.aggregate import load_aggregate
 from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING, TABLE
 from core_eval.score.repeated import group_json, pass_k, tasks_json
 from core_eval.score.summary import summary_json
-from core_eval.traces.trace_file import SCORE_NAMES
+from core_eval.traces.scored_traces import SCORE_NAMES
 
 
 def test_the_spread_of_repeated_episodes() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import tracemalloc
 from itertools import islice, repeat
+from random import Random
 
 import pytest
+from strategies_core import STATUSES, automaton_of, calls_of, graph, with_loops
 
 from core_eval.path import Call, compile_plan, score_path
 from core_eval.path.endings import AskedEnding
-from core_eval.text.json_text import json_text
-from core_eval.traces.trace_file import SCORE_NAMES, BadTrace, Trace, read_traces, score_traces
+from core_eval.traces import memo
+from core_eval.traces.scored_traces import SCORE_NAMES, score_record, score_traces
+from core_eval.traces.trace_file import BadTrace, Course, Trace, read_traces
 
 TASKS = {
     "7": compile_plan(["a", "b"], free_reads=["look"], file="f", task="7"),
@@ -26,7 +29,7 @@ def line(**record):
 def scored(lines, **parameters):
     """The records of a traces file, as they come back from its scores file."""
     found = score_traces(read_traces(lines, file="traces.jsonl"), TASKS, **parameters)
-    return (json.loads(json_text(record)) for _, record in found)
+    return (json.loads(one.line) for one in found)
 
 
 def test_a_line_in_a_line_out():
@@ -111,8 +114,8 @@ def test_of_a_task_that_asks_for_no_call_the_end_decides():
     for answer, right in (("decline", "decline"), ("nothing", "done")):
         traces = read_traces(lines, file="f")
         found = [
-            record["accepted"]
-            for _, record in score_traces(traces, {"no": nothing}, endings={"no": AskedEnding(answer)})
+            one.scores["accepted"]
+            for one in score_traces(traces, {"no": nothing}, endings={"no": AskedEnding(answer)})
         ]
         assert found == [name in (right, "") for name in ends]
     calls = [{"name": "a"}, {"name": "b"}]
@@ -132,14 +135,15 @@ def test_identical_traces_have_one_identity():
         line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}, "result": 3}]),
         line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}], end="done"),
     ]
-    numbers = [trace.identity() for trace in read_traces([*same, *others], file="f")]
+    traces = read_traces([*same, *others], file="f")
+    numbers = [one.identity for one in score_traces(traces, {**TASKS, "x": TASKS["7"]}, identified=True)]
     assert numbers[0] == numbers[1]
     assert len(set(numbers)) == 1 + len(others)
 
 
 def test_read_traces_gives_calls():
     good, bad = read_traces([line(calls=[{"name": "a"}]), "{"], file="f")
-    assert good == Trace("t", 7, (Call("a", {}, "ok"),))
+    assert good == Trace("t", 7, Course((Call("a", {}, "ok"),)))
     assert isinstance(bad, BadTrace)
 
 
@@ -154,3 +158,30 @@ def test_memory_does_not_grow_with_the_file():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100_000
+
+
+@pytest.mark.parametrize("kept", [3, 1000])
+def test_traces_that_repeat_have_the_scores_of_traces_alone(monkeypatch, kept):
+    """Results are kept by what was called, and by the path of tokens; `True` and `1` are told apart."""
+    monkeypatch.setattr(memo, "MOST_KEPT", kept)
+    rng = Random(kept)
+    tasks = {str(n): with_loops(rng, graph(rng, cyclic=n % 2 == 1)) for n in range(6)}
+    automata = {name: automaton_of(task) for name, task in tasks.items()}
+    lines, alone = [], []
+    for _ in range(400):
+        name = rng.choice(list(automata))
+        calls = calls_of([(rng.choice(["A", "B", "C", "R", None]), rng.choice(STATUSES)) for _ in range(3)])
+        alone.append(score_record(score_path(automata[name], calls)))
+        told = [
+            {"name": one.name, "status": one.status, "result": rng.choice([True, 1, 1.0])} for one in calls
+        ]
+        lines.append(line(task=name, calls=told))
+    found = [dict(one.scores) for one in score_traces(read_traces(lines, file="f"), automata)]
+    assert found == alone
+
+
+def test_arguments_of_other_types_are_other_calls():
+    task = compile_plan([{"a": {"x": True}}], free_reads=[], file="f", task="t")
+    lines = [line(task="t", calls=[{"name": "a", "arguments": {"x": x}}]) for x in (1, True, 1.0, True, 1)]
+    found = [one.scores["accepted"] for one in score_traces(read_traces(lines, file="f"), {"t": task})]
+    assert found == [False, True, False, True, False]
