@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core_eval.path.edit_row import GraphRow, TreeRow
-from core_eval.path.golden import GoldenGraph
-from core_eval.path.metrics import concordance, efficiency
+from core_eval.path.edit_row import GraphRow, TreeRow, tree_edits, tree_work
+from core_eval.path.golden import UNFOLDED_EDGES, GoldenGraph
+from core_eval.path.metrics import concordance, efficiency, similarity
 from core_eval.path.order import on_graph, on_tree
 from core_eval.path.refinement import refine
 from core_eval.path.suffix_graph import NO_SUFFIXES
+
+WORK = 40_000_000
+"""Beyond so many processed machine words (about two seconds) PC and PC-KTC on a tree are given as bounds."""
+EDGE_WORK = 20_000_000
+"""Beyond so many edges times calls (about two seconds) PC and PC-KTC on a graph are given as bounds."""
 
 
 @dataclass
@@ -51,25 +57,62 @@ def align(
     spent = efficiency(calls, golden.whole_lengths)
     if is_golden and golden.acyclic:
         return Aligned(1.0, lam + (1.0 - lam) * concordance(len(path), 0), 1.0, spent)
-    row = make_row(golden)
-    for token in path:
-        row.advance(token)
-    correctness = row.best()
-    if isinstance(row, TreeRow):
-        assert golden.tree is not None
-        order = most_in_order = on_tree(golden.tree, path, row.edits(), lam)
-    else:
+    tree, calls_kept = golden.tree, len(path)
+    if tree is not None and tree_work(tree, calls_kept) <= WORK:
+        edits = tree_edits(tree, path)
+        correctness = highest = max(similarity(calls_kept, depth, edits[node]) for node, depth in tree.leaves)
+        order = most_in_order = on_tree(tree, path, edits, lam)
+    elif tree is None and (row := _graph_row(golden, path)) is not None:
+        correctness = highest = row.best()
         order, most_in_order = on_graph(golden, path, row.edits(), lam)
+    else:
+        correctness, highest = _rough_correctness(golden, path, repairs, end)
+        order, most_in_order = lam * correctness, lam * highest + (1.0 - lam)
     suffixes = golden.suffixes(end)
     refined, most_refined = refine(path, repairs, suffixes or NO_SUFFIXES)
     aligned = Aligned(correctness, order, refined, spent)
-    if refined < most_refined:
-        aligned.bounds["path_correctness_hlr"] = (refined, most_refined)
-    if order < most_in_order:
-        aligned.bounds["pc_ktc"] = (order, most_in_order)
+    for name, low, high in (
+        ("path_correctness", correctness, highest),
+        ("path_correctness_hlr", refined, most_refined),
+        ("pc_ktc", order, most_in_order),
+    ):
+        if low < high:
+            aligned.bounds[name] = (low, high)
     if golden.tree is not None and not golden.tree.complete:
         _add_bounds(aligned, golden, path, repairs, end, calls, lam)
     return aligned
+
+
+def _graph_row(golden: GoldenGraph, path: Sequence[int]) -> GraphRow | None:
+    """Return the whole path's row of alignment with a graph; None where that takes more than EDGE_WORK."""
+    if golden.unfolded.size * len(path) > EDGE_WORK or golden.unfolded.size > UNFOLDED_EDGES:
+        return None
+    row = GraphRow(golden.unfolded)
+    for token in path:
+        row.advance(token)
+    return row
+
+
+def _rough_correctness(
+    golden: GoldenGraph, path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], end: str
+) -> tuple[float, float]:
+    """Bound path correctness in the time of a look at each call and each length.
+
+    No alignment costs more than the longer of the two, nor less than that without the calls that can have a
+    partner. The path's own progress with the shortest suffix is a golden path: its harmful calls are left
+    out, and the suffix is added.
+    """
+    calls = len(path)
+    partners = sum(min(count, golden.most.get(token, 0)) for token, count in Counter(path).items())
+    lengths = [length for length, bit in enumerate(reversed(f"{golden.lengths:b}")) if bit == "1"]
+    low = max(similarity(calls, length, max(calls, length)) for length in lengths)
+    high = max(
+        similarity(calls, length, max(calls, length) - min(partners, length, calls)) for length in lengths
+    )
+    if golden.acyclic and end in golden.number:
+        to_go, kept = golden.to_go[golden.number[end]], repairs.count(None)
+        low = max(low, similarity(calls, kept + to_go, calls - kept + to_go))
+    return low, high
 
 
 def _add_bounds(
@@ -88,10 +131,8 @@ def _add_bounds(
     """
     highest = highest_refined = 1.0
     if golden.walks_are_few:
-        row = GraphRow(golden.unfolded)
-        for token in path:
-            row.advance(token)
-        highest = row.best()
+        row = _graph_row(golden, path)
+        highest = 1.0 if row is None else row.best()
         walks = golden.walks(end)
         highest_refined = max(refine(path, repairs, walks)[1], refine(path, repairs, NO_SUFFIXES)[1])
     suffixes = golden.suffixes(end)

@@ -25,6 +25,9 @@ LARGE_TREE = 20_000
 WALK_EDGES = 200_000
 """Upper bounds of a cyclic graph are computed up to this many edges, unfolded by length."""
 
+UNFOLDED_EDGES = 2_000_000
+"""Maximum edges of an acyclic graph unfolded by length; where there are more, PC and PC-KTC are bounds."""
+
 KEPT_SUFFIX_STATES = 20_000
 """Maximum states of cached suffix graphs."""
 
@@ -78,33 +81,53 @@ class GoldenGraph:
                         order.append(target)
         return order
 
-    @cached_property
-    def suffix_lengths(self) -> list[int]:
-        """For every state of an acyclic graph the set of path lengths to an accepting state, as bits."""
-        return self._suffix_lengths(frozenset())
+    def _lengths(self, without: frozenset[int]) -> int:
+        """Return the lengths of an acyclic graph's golden paths that have none of these tokens, as bits.
 
-    def _suffix_lengths(self, without: frozenset[int]) -> list[int]:
-        lengths = [0] * len(self.edges)
-        for state in range(len(self.edges) - 1, -1, -1):
-            bits = int(self.accepting[state])
-            for token, target in self.edges[state]:
+        On the way each state holds the lengths to it as the least one and the differences to that, as bits,
+        only until its successors have them: those of a long chain together would fill the memory.
+        """
+        found, reached = 0, {0: (0, 1)}
+        for state, edges in enumerate(self.edges):
+            if state not in reached:
+                continue
+            least, bits = reached.pop(state)
+            if self.accepting[state]:
+                found |= bits << least
+            for token, target in edges:
                 if token not in without:
-                    bits |= lengths[target] << 1
-            lengths[state] = bits
-        return lengths
+                    other, others = reached.get(target, (least + 1, 0))
+                    low = min(other, least + 1)
+                    reached[target] = low, bits << least + 1 - low | others << other - low
+        return found
+
+    @cached_property
+    def to_go(self) -> list[int]:
+        """The number of steps from each state to the nearest accepting one."""
+        before: list[list[int]] = [[] for _ in self.edges]
+        for state, edges in enumerate(self.edges):
+            for _, target in edges:
+                before[target].append(state)
+        found = {state: 0 for state, accepting in enumerate(self.accepting) if accepting}
+        for state in (todo := list(found)):
+            for source in before[state]:
+                if source not in found:
+                    found[source] = found[state] + 1
+                    todo.append(source)
+        return [found[state] for state in range(len(self.edges))]
 
     @cached_property
     def whole_lengths(self) -> int:
         """The lengths of the golden paths that make no step in parts, as bits: what efficiency counts by."""
         if not self._parts or not self.acyclic:
             return self.lengths
-        return self._suffix_lengths(self._parts)[0]
+        return self._lengths(self._parts)
 
     @cached_property
     def lengths(self) -> int:
         """The lengths of the golden paths, as bits; those of the tree where progress edges form a cycle."""
         if self.acyclic:
-            return self.suffix_lengths[0]
+            return self._lengths(frozenset())
         assert self.tree is not None
         bits = 0
         for _, depth in self.tree.leaves:
@@ -124,7 +147,7 @@ class GoldenGraph:
     @cached_property
     def unfolded(self) -> UnfoldedGraph:
         """The useful states by path length; in a cyclic graph, walks up to the length of simple paths."""
-        return UnfoldedGraph(self.edges, self.accepting, len(self.edges) - 1)
+        return UnfoldedGraph(self.edges, self.accepting, len(self.edges) - 1, UNFOLDED_EDGES)
 
     @property
     def walks_are_few(self) -> bool:

@@ -17,7 +17,9 @@ from core_eval.path import (
     Call,
     Symbol,
     TaskAutomaton,
+    alignment,
     compile_plan,
+    edit_row,
     golden,
     order,
     order_graph,
@@ -78,6 +80,42 @@ def test_walks_that_are_too_many_leave_one_as_the_upper_bound(monkeypatch):
         task, calls, lam, expected = draw(seed, cyclic)
         scores = score_path(automaton_of(task), calls_of(calls), lam=lam)
         check_bounds(scores, expected)
+
+
+@pytest.mark.parametrize("shape", [lattice, graph, cyclic])
+@pytest.mark.parametrize("tree", [0, 128])
+def test_every_score_has_a_limit(monkeypatch, shape, tree):
+    monkeypatch.setattr(alignment, "WORK", 0)
+    monkeypatch.setattr(alignment, "EDGE_WORK", 0)
+    monkeypatch.setattr(golden, "SMALL_TREE", tree)
+    monkeypatch.setattr(golden, "NODES_PER_STATE", 0)
+    inexact = 0
+    for seed in range(150):
+        task, calls, lam, expected = draw(seed, shape)
+        scores = score_path(automaton_of(task), calls_of(calls), lam=lam)
+        check_bounds(scores, expected)
+        inexact += "path_correctness" in scores.bounds
+    assert inexact >= 10
+
+
+@pytest.mark.parametrize("shape", [lattice, graph, cyclic])
+def test_bits_along_a_tree_count_the_edits_of_rows(monkeypatch, shape):
+    for seed in range(150):
+        task, _, _, _ = draw(seed, shape)
+        tree = golden.golden_graph(automaton_of(task)).tree
+        if tree is None:
+            continue
+        rng = Random(seed)
+        path = [rng.randrange(-1, 5) for _ in range(rng.choice([1, 2, 9, 70]))]
+        monkeypatch.setattr(edit_row, "ROWED", 1_000_000)
+        rows = edit_row.tree_edits(tree, path)
+        monkeypatch.setattr(edit_row, "ROWED", -1)
+        assert edit_row.tree_edits(tree, path) == rows
+
+
+def test_a_long_chain_takes_little_work():
+    """100,000 states and 2,000 calls: 5 million machine words, of 40 million."""
+    assert edit_row.tree_work(range(100_000), 2000) < alignment.WORK / 8
 
 
 def test_order_with_too_many_unfolded_states(monkeypatch):
