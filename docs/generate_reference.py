@@ -38,7 +38,7 @@ from configs.variation import Variation
 from configs.worlds_loader import load_world
 from core_eval.cli.main import app
 from core_eval.log.schema import MIGRATIONS
-from core_eval.rules.rule_file import Budget, Confirmation, Rule
+from core_eval.rules.rule_file import Budget, Confirmation, Flow, Rule
 from core_eval.score.aggregate import DEFAULT_FILE, AggregateFile
 from core_eval.score.thresholds import Gate, GatesFile
 from devices.declared import device_file
@@ -263,6 +263,8 @@ def config_page() -> str:
         keys(Confirmation),
         "`budget`:\n",
         keys(Budget),
+        "`flow`:\n",
+        keys(Flow),
         "## World files\n",
         "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
         "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",

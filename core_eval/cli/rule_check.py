@@ -11,7 +11,8 @@ from core_eval.log import LogError, LogReader
 from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
 from core_eval.rules.calls import in_groups
-from core_eval.rules.episode import logged_calls
+from core_eval.rules.episode import logged_calls, told_at_first
+from core_eval.rules.grounds import Told
 from core_eval.rules.monitor import violations
 from core_eval.rules.rule_file import RuleFile
 from core_eval.rules.tally import RuleTally
@@ -29,7 +30,8 @@ def check_traces(file: RuleFile, lines: Iterable[bytes], name: str, *, as_json: 
             tally.unread += 1
             print(f"pathrig: {trace.error}", file=sys.stderr)
         else:
-            tally.add(trace.id, violations(file.rules, in_groups(trace.calls)))
+            told = Told(trace.prompt, trace.tools)
+            tally.add(trace.id, violations(file.rules, in_groups(trace.calls), told), told)
     return _finish(tally, as_json=as_json)
 
 
@@ -42,7 +44,9 @@ def check_log(file: RuleFile, db: Path, *, as_json: bool) -> int:
             try:
                 episode = reader.episode(episode_id)
                 if episode.status != "running":
-                    tally.add(episode_id, violations(file.rules, logged_calls(reader, episode, file.rules)))
+                    told = told_at_first(episode)
+                    calls = logged_calls(reader, episode, file.rules)
+                    tally.add(episode_id, violations(file.rules, calls, told), told)
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

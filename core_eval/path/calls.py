@@ -79,6 +79,7 @@ class Call:
         asks: of a call that is to be made, the fact for which it is made again until its answer tells it.
         group: what the calls of one message share; None where that is not known.
         words: what the agent said beside it.
+        heard: what the user said since the call before it.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Call:
     asks: Fact | None = None
     group: str | int | None = None
     words: str = ""
+    heard: str = ""
 
     def is_told_by(self, status: CallStatus, answer: Any) -> bool:
         """Return whether an answer leaves nothing to ask again for: it is a refusal, or tells the fact."""

@@ -13,6 +13,7 @@ from agents.formats.calls import Tools
 from core_eval.path.calls import Call
 from core_eval.path.patterns import Pattern, parse_pattern
 from core_eval.path.symbols import Symbol
+from core_eval.rules.grounds import Told
 
 ANY_TOOL = "*"
 _FORMS = "a tool's name, {tool: {argument: pattern}}, '*' for any call, or a list of these, of which one fits"
@@ -25,11 +26,13 @@ class Made:
     Attributes:
         place: its place among the calls of that answer, from 0.
         words: what the answer says beside its calls.
+        told: what the agent was told before it; None where no rule asks.
     """
 
     call: Call
     place: int = 0
     words: str = ""
+    told: Told | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from agents.agent import Cost
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.calls import Call
 from core_eval.rules.calls import Made, Turns
+from core_eval.rules.grounds import Told
 from core_eval.rules.monitor import Finding, RuleMonitor
 from core_eval.rules.rule_file import Rule
 from firmware_bridge.guard import ACTION_OF, Breach, GuardMode
@@ -21,10 +22,11 @@ class EpisodeRules:
     Args:
         rules: the rules.
         tools: the schemas of the tools that the agent is offered.
+        prompt: its task.
     """
 
-    def __init__(self, rules: Sequence[Rule], tools: Sequence[Mapping[str, Any]]) -> None:
-        self._monitor = RuleMonitor(rules)
+    def __init__(self, rules: Sequence[Rule], tools: Sequence[Mapping[str, Any]], prompt: str) -> None:
+        self._monitor = RuleMonitor(rules, Told(prompt, tools))
         self._turns = _turns(rules, tools)
         self._made = Made(Call("", {}))
 
@@ -54,13 +56,22 @@ def as_logged(finding: Finding, mode: GuardMode) -> dict[str, Any]:
         "since": finding.since,
         "tier": finding.tier.value,
         "action": rule.action or ACTION_OF[mode],
+        **({"evidence": finding.evidence} if finding.evidence else {}),
     }
 
 
 def rule_line(logged: Mapping[str, Any]) -> str:
     """Return a logged violation in words."""
     how = "violated as the episode ended" if logged.get("k") is None else logged.get("tier")
-    return f"rule {logged.get('rule')}, {how}: {logged.get('sentence')}"
+    evidence = logged.get("evidence")
+    return f"rule {logged.get('rule')}, {how}: {logged.get('sentence')}" + (
+        f" ({evidence})" if evidence else ""
+    )
+
+
+def told_at_first(episode: EpisodeRow) -> Told:
+    """Return what the agent of an episode was told before its first call."""
+    return Told(episode.definition.prompt or "", episode.definition.tools or ())
 
 
 def logged_calls(reader: LogReader, episode: EpisodeRow, rules: Sequence[Rule]) -> Iterator[Made]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from core_eval.path.calls import Call, CallStatus
 from core_eval.rules.automata import Verdict
 from core_eval.rules.calls import Made
+from core_eval.rules.grounds import Told
 from core_eval.rules.rule_file import SEVERITIES, CompiledRule, Rule
 
 
@@ -35,6 +36,7 @@ class Finding:
         since: the number of the call that the rule demands more for, where there is one.
         tier: what became of it.
         tool: the tool of the call that is to blame; None where none is.
+        evidence: what in the call violates it, where the rule is about what its arguments hold.
     """
 
     rule: Rule
@@ -42,6 +44,7 @@ class Finding:
     tier: Tier = Tier.EXECUTED
     since: int | None = None
     tool: str | None = None
+    evidence: str = ""
 
     @property
     def act(self) -> int | None:
@@ -76,7 +79,7 @@ class _Watch:
             if not (breaks and letter):
                 return None
             tier = Tier.UNKNOWN if call.status is CallStatus.FAULT else Tier.PREVENTED
-            return Finding(self.rule.rule, k, tier, None, call.name)
+            return Finding(self.rule.rule, k, tier, None, call.name, self.rule.evidence(made))
         demanded, by, to_blame = self._is_due, self.since, self.tool
         self.state = after
         self.broken = self.broken or breaks
@@ -88,7 +91,7 @@ class _Watch:
             return None
         if demanded and by is not None:
             return Finding(self.rule.rule, k, since=by, tool=to_blame)
-        return Finding(self.rule.rule, k, tool=call.name)
+        return Finding(self.rule.rule, k, tool=call.name, evidence=self.rule.evidence(made))
 
     @property
     def _is_due(self) -> bool:
@@ -106,10 +109,12 @@ class RuleMonitor:
 
     Args:
         rules: the rules, in the order of their file.
+        told: what the agent has been told before the first call; it is kept on.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], told: Told | None = None) -> None:
         self._watches = [_Watch(rule.compiled) for rule in rules]
+        self._told = (told or Told()) if any(one.rule.asks_what_was_told for one in self._watches) else None
         self._k = 0
 
     @property
@@ -119,11 +124,17 @@ class RuleMonitor:
 
     def broken_by(self, made: Made) -> list[Rule]:
         """Return the rules that a call would violate for good, if it were executed."""
+        made = replace(made, told=self._told)
         return [watch.rule.rule for watch in self._watches if watch.breaks(made)]
 
     def step(self, made: Made) -> list[Finding]:
         """Take the next call with its status; return its violations, the cause first."""
+        if self._told is not None:
+            self._told.hear(made.call.heard)
+            made = replace(made, told=self._told)
         found = [one for watch in self._watches if (one := watch.take(self._k, made)) is not None]
+        if self._told is not None:
+            self._told.take(made.call)
         self._k += 1
         return cause_first(found)
 
@@ -140,9 +151,13 @@ def cause_first(findings: Iterable[Finding]) -> list[Finding]:
     )
 
 
-def violations(rules: Sequence[Rule], made: Iterable[Made]) -> list[Finding]:
-    """Return the violations of a whole sequence of calls, the cause first; corrected ones are told."""
-    monitor = RuleMonitor(rules)
+def violations(rules: Sequence[Rule], made: Iterable[Made], told: Told | None = None) -> list[Finding]:
+    """Return the violations of a whole sequence of calls, the cause first; corrected ones are told.
+
+    Args:
+        told: what the agent has been told before the first call; it is kept on.
+    """
+    monitor = RuleMonitor(rules, told)
     calls: list[Call] = []
     found: list[Finding] = []
     for one in made:

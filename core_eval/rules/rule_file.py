@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,9 @@ from core_eval.rules.automata import (
     alternate_precedence,
     response,
 )
-from core_eval.rules.calls import CallPattern, Made, argument_patterns
+from core_eval.rules.calls import ANY_TOOL, CallPattern, Made, argument_patterns
+from core_eval.rules.flow import flows
+from core_eval.rules.grounds import PlaceKind
 from devices.models import FrozenModel
 from firmware_bridge.guard import RuleAction
 
@@ -75,6 +78,23 @@ class Budget(FrozenModel):
     of: Calls = Field(default="*", description="of these; left out: of all")
 
 
+def _grounded(written: Any) -> Any:
+    names = list(written.values()) if isinstance(written, Mapping) else None
+    if written != ANY_TOOL and not (names and all(isinstance(one, list) and one for one in names)):
+        raise ValueError(
+            f"needs '*' for all arguments of all tools, or {{tool: [argument, ..]}}, not {written!r}"
+        )
+    return written
+
+
+class Flow(FrozenModel):
+    """A way that the text of results must not take."""
+
+    source: Calls = Field(alias="from", description="calls whose results are meant")
+    into: Calls = Field(description="calls whose arguments must not hold what only those results hold")
+    words: int = Field(default=5, ge=2, lt=MOST, description="so many words in a row are a quotation")
+
+
 class Rule(FrozenModel):
     """A rule: its id, the sentence that it comes from, and one of the keys that say what it demands."""
 
@@ -119,6 +139,10 @@ class Rule(FrozenModel):
         default=None, description="each of some calls needs a confirmation of its own before it"
     )
     budget: Budget | None = Field(default=None, description="at most so many calls")
+    grounded: Annotated[Any, AfterValidator(lambda one: one and _grounded(one))] = Field(
+        default=None, description="arguments whose values the agent was given: `'*'` or, by tool, their names"
+    )
+    flow: Flow | None = Field(default=None, description="no text of some results in the arguments of others")
     times: int | None = Field(
         default=None, ge=1, le=MOST, description="with existence, absence and exactly: how many"
     )
@@ -147,14 +171,14 @@ class Rule(FrozenModel):
     def tools(self) -> list[str]:
         """The tools that it names."""
         written = getattr(self, self.demand)
-        if self.demand in ("arguments", "required"):
+        if self.demand in ("arguments", "required") or isinstance(written, dict):
             return list(written)
         if self.demand in UNARY:
             parts = [written]
         elif self.demand in BINARY:
             parts = list(written)
         else:
-            parts = [getattr(written, key, []) for key in ("asked", "before", "of")]
+            parts = [getattr(written, key, []) for key in ("asked", "before", "of", "source", "into")]
         named = (CallPattern.parse(part) for part in parts if part)
         return list(dict.fromkeys(symbol.tool for one in named for symbol in one.symbols if not one.any_tool))
 
@@ -173,6 +197,8 @@ DEMANDS = (
     "silent",
     "confirmation",
     "budget",
+    "grounded",
+    "flow",
 )
 """The keys of which a rule has one."""
 
@@ -209,12 +235,16 @@ class CompiledRule:
         letter: 1 for a call that matches the first pattern, plus 2 for the second.
         of_answers: whether the rule is about the model's answers, whatever became of the calls in them; else
             it is about executed calls.
+        evidence: what in a call violates the rule, in words.
+        asks_what_was_told: whether `letter` needs what the agent was told.
     """
 
     rule: Rule
     automaton: RuleAutomaton
     letter: Callable[[Made], int]
     of_answers: bool = False
+    evidence: Callable[[Made], str] = lambda _: ""
+    asks_what_was_told: bool = False
 
     @classmethod
     def of(cls, rule: Rule) -> CompiledRule:
@@ -243,6 +273,15 @@ class CompiledRule:
         if rule.budget is not None:
             machine = absence(rule.budget.calls + 1)
             return cls(rule, RuleAutomaton.of(machine), _matching(rule.budget.of), of_answers=True)
+        if rule.grounded is not None or rule.flow is not None:
+            evidence = _ungrounded(rule.grounded) if rule.flow is None else _flowing(rule.flow)
+            return cls(
+                rule,
+                RuleAutomaton.of(machine),
+                lambda made: int(bool(evidence(made))),
+                evidence=evidence,
+                asks_what_was_told=True,
+            )
         is_broken, of_answers = _fault_of(rule)
         return cls(rule, RuleAutomaton.of(machine), lambda made: int(is_broken(made)), of_answers=of_answers)
 
@@ -250,6 +289,30 @@ class CompiledRule:
 def _matching(written: Any) -> Callable[[Made], int]:
     pattern = CallPattern.parse(written)
     return lambda made: int(pattern.matches(made.call))
+
+
+def _ungrounded(asked: Any) -> Callable[[Made], str]:
+    def evidence(made: Made) -> str:
+        names = None if asked == ANY_TOOL else asked.get(made.call.name, ())
+        found = [
+            f"{one.path}={one.value!r}"
+            for one, place in (made.told.places(made.call) if made.told and names != () else ())
+            if place.kind is PlaceKind.NOWHERE and (names is None or re.split(r"[.\[]", one.path)[0] in names)
+        ]
+        return f"given nowhere: {', '.join(found)}" if found else ""
+
+    return evidence
+
+
+def _flowing(flow: Flow) -> Callable[[Made], str]:
+    source, into = CallPattern.parse(flow.source), CallPattern.parse(flow.into)
+
+    def evidence(made: Made) -> str:
+        if made.told is None or not into.matches(made.call):
+            return ""
+        return "; ".join(flows(made.told, made.call, source, flow.words))
+
+    return evidence
 
 
 def _fault_of(rule: Rule) -> tuple[Callable[[Made], bool], bool]:

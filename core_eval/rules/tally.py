@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core_eval.rules.grounds import PlaceKind, Told
 from core_eval.rules.monitor import Finding, Tier, acts
 from core_eval.rules.rule_file import SEVERITIES, Rule
 
@@ -58,6 +60,45 @@ def _column(finding: Finding) -> str:
     return finding.tier.value
 
 
+MOST_BINS = 32
+FEWEST = 10
+CLEAR = 1.96
+"""Standard errors by which the later half of the traces must differ from the earlier to be called a trend."""
+
+
+@dataclass
+class Course:
+    """How many of the traces so far have a violation, in bins of equal width, at most `MOST_BINS`."""
+
+    width: int = 1
+    bins: list[int] = field(default_factory=list)
+
+    def add(self, number: int) -> None:
+        """Take a trace with a violation, by its number from 0."""
+        while number >= self.width * MOST_BINS:
+            self.width *= 2
+            self.bins = [sum(self.bins[at : at + 2]) for at in range(0, len(self.bins), 2)]
+        self.bins += [0] * (number // self.width + 1 - len(self.bins))
+        self.bins[number // self.width] += 1
+
+    def halves(self, traces: int) -> tuple[int, int, str]:
+        """Return how many traces of the earlier and later half have one, and whether that is a trend.
+
+        `steady` stands for no clear difference, and for fewer than `FEWEST` traces with one.
+        """
+        at = -(-traces // (2 * self.width))
+        earlier, later = sum(self.bins[:at]), sum(self.bins[at:])
+        sizes = (min(at * self.width, traces), traces - min(at * self.width, traces))
+        if not all(sizes) or earlier + later < FEWEST:
+            return earlier, later, "steady"
+        share = (earlier + later) / traces
+        error = (share * (1 - share) * (1 / sizes[0] + 1 / sizes[1])) ** 0.5
+        moved = later / sizes[1] - earlier / sizes[0]
+        if abs(moved) <= CLEAR * error:
+            return earlier, later, "steady"
+        return earlier, later, "rising" if moved > 0 else "falling"
+
+
 @dataclass
 class Group:
     """Equal violations: of one rule, by calls of one tool, with one outcome."""
@@ -66,16 +107,20 @@ class Group:
     outcome: str
     tool: str | None
     first: tuple[Trace, int | None]
+    evidence: str = ""
     count: int = 0
+    course: Course = field(default_factory=Course)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it JSON-ready."""
+    def as_json(self, traces: int) -> dict[str, Any]:
+        """Return it JSON-ready; `traces` is the number of all."""
+        earlier, later, trend = self.course.halves(traces)
         return {
             "rule": self.rule.id,
             "outcome": self.outcome,
             "tool": self.tool,
             "count": self.count,
-            "first": {"trace": self.first[0], "step": self.first[1]},
+            "traces": {"earlier": earlier, "later": later, "trend": trend},
+            "first": {"trace": self.first[0], "step": self.first[1], "evidence": self.evidence or None},
         }
 
 
@@ -88,6 +133,7 @@ class RuleTally:
         violating: how many violated a rule by an executed call, or as they ended.
         acts: executed violations, several by one call counted once.
         unread: lines that were no trace.
+        places: how many argument values stand where, if a rule asks.
     """
 
     rules: Sequence[Rule]
@@ -96,22 +142,29 @@ class RuleTally:
     acts: int = 0
     unread: int = 0
     groups: dict[tuple[str, str, str | None], Group] = field(default_factory=dict)
+    places: Counter[PlaceKind] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.counts = {rule.id: RuleCount(rule) for rule in self.rules}
 
-    def add(self, trace: Trace, findings: Sequence[Finding]) -> None:
-        """Take a trace's violations, as `violations` returns them."""
-        self.traces += 1
+    def add(self, trace: Trace, findings: Sequence[Finding], told: Told) -> None:
+        """Take a trace's violations, as `violations` returns them, and what its agent was told."""
+        self.places.update(told.places_found)
         executed = [one for one in findings if one.tier is Tier.EXECUTED]
         self.violating += bool(executed)
         self.acts += sum(1 for _ in acts(executed))
         for count in self.counts.values():
             count.add(trace, [one for one in findings if one.rule.id == count.rule.id])
+        found = set()
         for one in findings:
             key = (one.rule.id, _column(one), one.tool)
-            group = self.groups.setdefault(key, Group(one.rule, _column(one), one.tool, (trace, one.act)))
+            new = Group(one.rule, _column(one), one.tool, (trace, one.act), one.evidence)
+            group = self.groups.setdefault(key, new)
             group.count += 1
+            found.add(key)
+        for key in found:
+            self.groups[key].course.add(self.traces)
+        self.traces += 1
 
     def grouped(self) -> list[Group]:
         """Return the groups, the gravest rules' first, then the largest."""
@@ -125,5 +178,6 @@ class RuleTally:
             "acts": self.acts,
             "unread": self.unread,
             "rules": [count.as_json() for count in self.counts.values()],
-            "violations": [group.as_json() for group in self.grouped()],
+            "violations": [group.as_json(self.traces) for group in self.grouped()],
+            "places": dict(self.places) or None,
         }

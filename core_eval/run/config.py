@@ -101,7 +101,9 @@ class RunConfig(BaseModel):
         """Return JSON values, without the passwords in rigs' URLs."""
         config = self.model_dump(mode="json")
         if self.rules:
-            config["rules"] = [rule.model_dump(mode="json", exclude_none=True) for rule in self.rules]
+            config["rules"] = [
+                rule.model_dump(mode="json", exclude_none=True, by_alias=True) for rule in self.rules
+            ]
         for cell in config["cells"]:
             cell["rig"] = mqtt_address.without_password(cell["rig"])
         return config

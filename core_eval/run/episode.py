@@ -109,7 +109,9 @@ class Episode:
         self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
-        self._rules = EpisodeRules(assignment.rules, assignment.task.offered.schemas())
+        self._rules = EpisodeRules(
+            assignment.rules, assignment.task.offered.schemas(), assignment.task.prompt
+        )
         self._conversation = assignment.task.conversation()
         self._k = 0
         self._cancellation = Cancellation()

@@ -11,8 +11,8 @@ from core_eval.path.calls import Call, CallStatus
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.traces.memo import Memo
 
-_TRACE_KEYS = frozenset({"trace", "task", "calls", "end"})
-_CALL_KEYS = frozenset({"name", "arguments", "status", "result", "effect", "group", "words"})
+_TRACE_KEYS = frozenset({"trace", "task", "calls", "end", "prompt", "tools"})
+_CALL_KEYS = frozenset({"name", "arguments", "status", "result", "effect", "group", "words", "heard"})
 _STATUSES = {status.value: status for status in CallStatus}
 EFFECTS = ("read", "write", "motion", "safe")
 """What a call may say that it does."""
@@ -48,11 +48,18 @@ class Course:
 
 @dataclass(slots=True)
 class Trace:
-    """One trace of a file; `id` and `task` are as they were written."""
+    """One trace of a file; `id` and `task` are as they were written.
+
+    Attributes:
+        prompt: what the agent was given at first; empty where the file does not say.
+        tools: the schemas of its tools, as in the OpenAI API.
+    """
 
     id: Any
     task: Any
     course: Course
+    prompt: str = ""
+    tools: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -121,14 +128,25 @@ def _trace(record: Any, courses: Memo[bytes, Course]) -> Trace:
         course = Course(read, *_end(record["end"])) if "end" in record else Course(read)
         if len(written) <= KEPT_BYTES:
             courses.keep(written, course)
+    if "prompt" in record or "tools" in record:
+        return Trace(ident, task, course, *_offered(record))
     return Trace(ident, task, course)
+
+
+def _offered(record: Mapping[str, Any]) -> tuple[str, tuple[Mapping[str, Any], ...]]:
+    prompt, tools = record.get("prompt", ""), record.get("tools", [])
+    if not isinstance(prompt, str):
+        raise ValueError("'prompt' must be a text")
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        raise ValueError("'tools' must be a list of schemas, as in the OpenAI API")
+    return prompt, tuple(tools)
 
 
 def read_call(record: Any, place: int) -> Call:
     """Return the call of a trace's record.
 
     Args:
-        record: an object with name, and where given arguments, status, effect, group, words and result.
+        record: an object with name, and where given the other keys of a call.
         place: its place in the trace, for the fault.
 
     Raises:
@@ -157,8 +175,9 @@ def read_call(record: Any, place: int) -> Call:
         raise ValueError(f"{where}'effect' must be one of {', '.join(EFFECTS)}, not {record['effect']!r}")
     if "group" in record and not isinstance(record["group"], str | int):
         raise ValueError(f"{where}'group' must be a string or a number")
-    if not isinstance(record.get("words", ""), str):
-        raise ValueError(f"{where}'words' must be a text")
+    for key in ("words", "heard"):
+        if not isinstance(record.get(key, ""), str):
+            raise ValueError(f"{where}'{key}' must be a text")
     return Call(
         record["name"],
         arguments,
@@ -167,6 +186,7 @@ def read_call(record: Any, place: int) -> Call:
         reads=record.get("effect") == "read",
         group=record.get("group"),
         words=record.get("words", ""),
+        heard=record.get("heard", ""),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from core_eval.report.tables.fitted_table import Hanging, Table
+from core_eval.rules.grounds import PlaceKind
 from core_eval.rules.tally import COLUMNS, RuleTally
 
 _HEADINGS = {
@@ -34,19 +35,41 @@ def rule_tables(tally: RuleTally) -> Iterator[Table | Hanging]:
         table.add_row(count.rule.id, count.rule.severity, *figures, first, count.rule.sentence)
     yield table
     if groups := tally.grouped():
-        equal = Table("rule", "outcome", "tool", "count", "first", numbers=("count",))
+        has_evidence = any(group.evidence for group in groups)
+        headings = (
+            "rule",
+            "outcome",
+            "tool",
+            "count",
+            "halves",
+            "first",
+            *(("evidence",) if has_evidence else ()),
+        )
+        equal = Table(*headings, numbers=("count", "halves"))
         for group in groups[:MOST_GROUPS]:
             equal.add_row(
                 group.rule.id,
                 _HEADINGS[group.outcome],
                 group.tool or "",
                 str(group.count),
+                _halves(*group.course.halves(tally.traces)),
                 _place(*group.first),
+                *((group.evidence,) if has_evidence else ()),
             )
         yield equal
         if len(groups) > MOST_GROUPS:
             yield Hanging(Text(f"{len(groups) - MOST_GROUPS} further groups: see --json", style="dim"))
+    if tally.places:
+        stands = ", ".join(f"{kind} {tally.places[kind]}" for kind in PlaceKind if tally.places[kind])
+        yield Hanging(Text(f"{tally.places.total()} argument values stand: {stands}"))
     yield Hanging(Text(f"{tally.violating} of {tally.traces} traces violate a rule, by {tally.acts} acts"))
+
+
+_MARKS = {"rising": " ↑", "falling": " ↓", "steady": ""}
+
+
+def _halves(earlier: int, later: int, trend: str) -> str:
+    return f"{earlier} → {later}{_MARKS[trend]}"
 
 
 def _place(trace: str | int, step: int | None) -> str:

@@ -1,0 +1,66 @@
+"""Text that goes from the results of some tools into the arguments of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from core_eval.path.calls import Call
+from core_eval.rules.calls import CallPattern
+from core_eval.rules.grounds import SMALL, Argument, Text, Told
+from core_eval.rules.notation import normal
+
+SHORTEST = 3
+"""Characters that a single value needs, to be told from chance."""
+_TOKEN = re.compile(r"[\w@+.-]*\d[\w@+.-]*|[\w+.-]+@[\w.-]+")
+
+
+def flows(told: Told, call: Call, source: CallPattern, words: int) -> Iterator[str]:
+    """Yield what a call's arguments hold that only the source's results hold: what, and of which step.
+
+    What also stands in the prompt, in the user's words or in another result came from there.
+
+    Args:
+        told: what the agent has been told before the call.
+        source: the calls whose results must not go into this one.
+        words: so many words in a row are a quotation; a value, an id or a number is one by itself.
+    """
+    from_source: list[Text] = []
+    others: list[Text] = []
+    for text in told.texts:
+        is_source = text.call is not None and source.matches(text.call)
+        (from_source if is_source else others).append(text)
+    for argument in told.arguments(call):
+        for text in reversed(from_source):
+            if (found := _shared(argument, text, others, words)) is not None:
+                tool = text.call.name if text.call else ""
+                yield f"{argument.path} has {found!r} of step {text.step}, {tool}"
+                break
+
+
+def _shared(argument: Argument, source: Text, others: list[Text], words: int) -> str | None:
+    value = argument.value
+    if value is None or isinstance(value, bool):
+        return None
+    if not isinstance(value, str):
+        whole = normal(str(value))
+        is_small = float(value).is_integer() and abs(value) <= SMALL
+        return None if is_small or not _is_only(whole, source, others) else str(value)
+    whole = normal(value)
+    if len(whole.strip()) >= SHORTEST and _is_only(whole, source, others):
+        return value
+    mine, theirs = whole.split(), source.words.split()
+    run = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
+    quoted = " ".join(mine[run.a : run.a + run.size])
+    if run.size >= words and _is_only(f" {quoted} ", source, others):
+        return quoted
+    for found in _TOKEN.finditer(value):
+        token = found[0].strip(".-")
+        if len(token) >= SHORTEST and _is_only(normal(token), source, others):
+            return token
+    return None
+
+
+def _is_only(words: str, source: Text, others: list[Text]) -> bool:
+    return words in source.words and not any(words in text.words for text in others)

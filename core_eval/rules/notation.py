@@ -1,0 +1,204 @@
+"""How one value is written: numbers with units, dates, times of day, and words without case and accents."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from core_eval.text.values import ROUNDING
+
+_UNITS: Mapping[str, Mapping[str, float]] = {
+    "length": {
+        **dict.fromkeys(("m", "metre", "meter"), 1.0),
+        **dict.fromkeys(("mm", "millimetre", "millimeter"), 1e-3),
+        **dict.fromkeys(("cm", "centimetre", "centimeter"), 1e-2),
+        **dict.fromkeys(("km", "kilometre", "kilometer"), 1e3),
+    },
+    "volume": {
+        **dict.fromkeys(("l", "litre", "liter"), 1.0),
+        **dict.fromkeys(("ml", "millilitre", "milliliter"), 1e-3),
+    },
+    "mass": {
+        **dict.fromkeys(("g", "gram", "gramme"), 1.0),
+        **dict.fromkeys(("mg", "milligram"), 1e-3),
+        **dict.fromkeys(("kg", "kilogram"), 1e3),
+    },
+    "time": {
+        **dict.fromkeys(("s", "sec", "second"), 1.0),
+        **dict.fromkeys(("ms", "millisecond"), 1e-3),
+        **dict.fromkeys(("min", "minute"), 60.0),
+        **dict.fromkeys(("h", "hour"), 3600.0),
+        "day": 86400.0,
+        "week": 604800.0,
+    },
+    "ratio": {**dict.fromkeys(("%", "percent", "per cent"), 0.01), "fraction": 1.0},
+    "angle": {**dict.fromkeys(("rad", "radian"), 1.0), "deg": 0.017453292519943295},
+    "Celsius": dict.fromkeys(("c", "°c", "celsius"), 1.0),
+    "Fahrenheit": dict.fromkeys(("f", "°f", "fahrenheit"), 1.0),
+    "kelvin": {"k": 1.0, "kelvin": 1.0},
+    "EUR": {"eur": 1.0, "€": 1.0, "euro": 1.0},
+    "USD": {"usd": 1.0, "$": 1.0, "dollar": 1.0},
+}
+_UNIT_OF = {
+    name: (dimension, factor) for dimension, names in _UNITS.items() for name, factor in names.items()
+}
+_DEGREES: Mapping[str, tuple[float, float]] = {
+    "Celsius": (1.0, 0.0),
+    "Fahrenheit": (5 / 9, -32 * 5 / 9),
+    "kelvin": (1.0, -273.15),
+}
+SMALL_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_NUMBER = re.compile(
+    r"(?<![\w.,])(?P<money>[$€])?\s?(?P<number>[-+]?\d+(?:,\d{3})*(?:\.\d+)?)(?![\w-]*\d)\s?"
+    r"(?P<unit>%|per cent|°?[A-Za-z]+|€)?(?!\w)"
+)
+_WORD_NUMBER = re.compile(
+    rf"(?<![\w-])(?P<number>{'|'.join(SMALL_NUMBERS)})(?![\w-])(?:\s(?P<unit>[A-Za-z]+))?", re.I
+)
+_ISO_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_DAY_FIRST = re.compile(
+    rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?P<year>\d{{4}}))?\b", re.I
+)
+_MONTH_FIRST = re.compile(
+    rf"\b{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:)(?:,? (?P<year>\d{{4}}))?\b", re.I
+)
+_CLOCK = re.compile(r"(?<![\d:.-])(\d{1,2}):(\d{2})(?::\d{2})?(?!\d)(?: ?([ap])\.?m\b)?", re.I)
+_HOUR = re.compile(r"(?<![\d:.-])(\d{1,2}) ?([ap])\.?m\b", re.I)
+_SPOKEN = re.compile(
+    rf"\b(quarter past|half past|quarter to) (\d{{1,2}}|{'|'.join(SMALL_NUMBERS[:13])})\b"
+    r"(?=(?P<rest>.{0,25}))",
+    re.I,
+)
+MOMENTS = (_ISO_DATE, _DAY_FIRST, _MONTH_FIRST, _CLOCK, _HOUR)
+"""How dates and times of day are written."""
+_WORD = re.compile(r"[^\W_]+")
+_LIST_NUMBER = re.compile(r"^\s*\d+[.)]\s", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number and its unit: dimension and factor; both None where no known unit stands by it.
+
+    Attributes:
+        noun: the word after it that is no unit.
+    """
+
+    value: float
+    dimension: str | None = None
+    factor: float = 1.0
+    noun: str = ""
+
+    def is_meant_by(self, other: Quantity) -> bool:
+        """Return whether another writes the same: converted, or rounded to three digits or more."""
+        if self.dimension is None or other.dimension is None:
+            given, wanted = self.value, other.value
+        elif self.dimension in _DEGREES and other.dimension in _DEGREES:
+            (scale, zero), (back, shift) = _DEGREES[self.dimension], _DEGREES[other.dimension]
+            given, wanted = (self.value * scale + zero - shift) / back, other.value
+        elif self.dimension != other.dimension:
+            return False
+        else:
+            given, wanted = self.value * self.factor / other.factor, other.value
+        if abs(given - wanted) <= ROUNDING * max(1.0, abs(given), abs(wanted)):
+            return True
+        digits = str(wanted).rstrip("0").rstrip(".")
+        places = len(digits.partition(".")[2])
+        return places > 0 and len(digits.strip("-").replace(".", "")) > 2 and round(given, places) == wanted
+
+
+def unit_of(text: str, *, short: bool = True) -> tuple[str | None, float]:
+    """Return the dimension and factor of a unit's name; (None, 1.0) for another word.
+
+    Args:
+        text: a word.
+        short: whether abbreviations of one letter count.
+    """
+    word = text.casefold().strip()
+    if len(word) == 1 and word.isalpha() and not short:
+        return None, 1.0
+    return _UNIT_OF.get(word) or _UNIT_OF.get(word.removesuffix("s")) or (None, 1.0)
+
+
+@lru_cache(maxsize=4096)
+def normal(text: str) -> str:
+    """Return the words of a text without case, accents and marks, a space around each."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    words = _WORD.findall(plain.casefold())
+    return f" {' '.join(words)} "
+
+
+def quantities(text: str) -> Iterator[Quantity]:
+    """Yield the numbers of a text with their units; those of dates, times, ids and lists are none."""
+    rest = text
+    for pattern in (_LIST_NUMBER, *MOMENTS, _SPOKEN):
+        rest = pattern.sub(" ; ", rest)
+    for found in _NUMBER.finditer(rest):
+        word = found["unit"] or found["money"] or ""
+        dimension, factor = unit_of(word)
+        yield Quantity(float(found["number"].replace(",", "")), dimension, factor, "" if dimension else word)
+    for found in _WORD_NUMBER.finditer(rest):
+        word = found["unit"] or ""
+        dimension, factor = unit_of(word, short=False)
+        value = float(SMALL_NUMBERS.index(found["number"].casefold()))
+        yield Quantity(value, dimension, factor, "" if dimension else word)
+
+
+def dates(text: str) -> Iterator[tuple[int | None, int, int]]:
+    """Yield the dates of a text as year (None where it has none), month and day."""
+    for found in _ISO_DATE.finditer(text):
+        yield int(found[1]), int(found[2]), int(found[3])
+    for pattern in (_DAY_FIRST, _MONTH_FIRST):
+        for found in pattern.finditer(text):
+            year, month = found["year"], _MONTHS.index(found["month"].casefold()) + 1
+            yield None if year is None else int(year), month, int(found["day"])
+
+
+def the_date(text: str) -> date | None:
+    """Return the day that a text is, with its year; None where it is something else."""
+    if len(text) > 30:
+        return None
+    for year, month, day in dates(text):
+        if year is not None and not re.search(r"[A-Za-z]{4,}", re.sub(_MONTH, "", text, flags=re.I)):
+            try:
+                return date(year, month, day)
+            except ValueError:
+                return None
+    return None
+
+
+def times(text: str) -> Iterator[int]:
+    """Yield the times of day of a text, in minutes after midnight."""
+    for found in _CLOCK.finditer(text):
+        yield _minutes(int(found[1]), int(found[2]), found[3])
+    for found in _HOUR.finditer(text):
+        yield _minutes(int(found[1]), 0, found[2])
+    for found in _SPOKEN.finditer(text):
+        spoken = found[2].casefold()
+        hour = SMALL_NUMBERS.index(spoken) if spoken in SMALL_NUMBERS else int(spoken)
+        past = {"quarter past": 15, "half past": 30, "quarter to": -15}[found[1].casefold()]
+        late = re.search(r"\b(afternoon|evening|p\.?m)\b", found["rest"], re.I) is not None
+        yield (hour % 12 + 12 * late) * 60 + past
+        if not late:
+            yield (hour % 12 + 12) * 60 + past
+
+
+def the_time(text: str) -> int | None:
+    """Return the time of day that a text is, in minutes after midnight; None where it is something else."""
+    found = _CLOCK.fullmatch(text.strip()) or _HOUR.fullmatch(text.strip())
+    return None if found is None else next(times(text))
+
+
+def _minutes(hour: int, minute: int, half: str | None) -> int:
+    if half:
+        hour = hour % 12 + 12 * (half.casefold() == "p")
+    return hour * 60 + minute
