@@ -91,6 +91,11 @@ class NativeScaffold(Agent):
         self._first_prompt: FirstPrompt | None = None
 
     @property
+    def backend(self) -> ChatBackend:
+        """The model."""
+        return self._backend
+
+    @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
         return {

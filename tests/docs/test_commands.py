@@ -31,6 +31,7 @@ NOT_RUN: Mapping[str, int] = {
     "own-model.md": 1,
     "own-rig.md": 1,
     "own-world.md": 1,
+    "rules.md": 1,
     "sensors-and-faults.md": 1,
     "tutorial.md": 1,
     "twin.md": 1,
