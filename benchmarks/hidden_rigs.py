@@ -8,13 +8,13 @@ harmful sort (`dangers.wrong_calls`), and the random agent starts unlocked, with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from threading import Event
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
@@ -28,17 +28,18 @@ from core_eval.harm.assessment import assess
 from core_eval.harm.replay import Player
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.calibration import calibrate
-from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.path import Call, OnlineScorer
 from core_eval.path.calls import CallStatus, StepKind
 from devices.farm_rover.world import FarmWorld
 from devices.hidden import hidden_parameters
-from devices.outcome import PROTECTIVE_STOP
+from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from sims.overrides import deep_merge
+from sims.simulator import Simulator
 
 AGENTS = ("oracle", "mutated", "random")
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,8 +97,23 @@ def agent_of(kind: str, turn: int, task: Task, world: World, rng: Random) -> Age
     return make_agent(kind)
 
 
+class LiveGuard(Protocol):
+    """Refuses calls of an episode while it goes on."""
+
+    def stops(self, rig: Simulator[Any], tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Return whether the next call is refused; the rig is as before."""
+
+    def take(self, made: LoggedCall, samples: Sequence[Sample]) -> None:
+        """Take a call that was made, with the samples since the one before."""
+
+
 def play(
-    task: Task, agent: Agent, begun: Mapping[str, Any], hidden: Mapping[str, float], seed: int
+    task: Task,
+    agent: Agent,
+    begun: Mapping[str, Any],
+    hidden: Mapping[str, float],
+    seed: int,
+    guard: LiveGuard | None = None,
 ) -> Logged:
     """Play one episode on a rig: the harness's loop, without its log file."""
     assert task.world is not None
@@ -124,6 +140,11 @@ def play(
             seen = None
             scorer.step(Call(action.name, action.arguments, CallStatus.INVALID))
             continue
+        if guard is not None and guard.stops(rig, action.name, action.arguments):
+            scorer.step(Call(action.name, action.arguments, CallStatus.BLOCKED))
+            seen = Observation(action, Outcome(CallStatus.BLOCKED, code="guard"))
+            continue
+        told = len(samples)
         outcome = rig.execute(action.name, action.arguments, Event())
         verdict = scorer.step(Call(action.name, action.arguments, outcome.status))
         calls.append(
@@ -138,6 +159,11 @@ def play(
             )
         )
         results.append(outcome.value)
+        if guard is not None:
+            # The first call's samples are those since the beginning.
+            start = outcome.t - outcome.duration
+            made = LoggedCall(calls[-1], start, outcome.value)
+            guard.take(made, samples[told if len(calls) > 1 else 0 :])
         seen = Observation(action, outcome)
     return Logged(task, tuple(calls), LoggedEpisode.following(calls, samples, results), init, seed)
 

@@ -28,6 +28,22 @@ class TwinParameter(FrozenModel):
     spread: float = Field(gt=0.0, description="standard deviation of the value")
 
 
+class TwinGuard(FrozenModel):
+    """What `--guard twin` does with a call that would do harm with some probability."""
+
+    members: int = Field(default=12, ge=4, le=4096, description="size of its ensemble, each run twice a call")
+    asks_from: Share = Field(
+        default=0.5, description="from this probability on it asks a person; without one the call is refused"
+    )
+    blocks_from: Share = Field(default=0.9, description="from this probability on it refuses the call")
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        if self.asks_from > self.blocks_from:
+            raise ValueError("asks_from is at most blocks_from")
+        return self
+
+
 class TwinConfig(FrozenModel):
     """A twin: the model that runs beside a rig without ground truth."""
 
@@ -63,6 +79,9 @@ class TwinConfig(FrozenModel):
         "left out: 0.2 and 0.8 on a physical rig, none on one that the kit simulates",
     )
 
+    guard: TwinGuard = Field(
+        default=TwinGuard(), description="of `--guard twin`, which asks the twin before each call"
+    )
     ruled_out: tuple[str, ...] = Field(
         default=(),
         description="harm rules that cannot be broken here, such as those about people behind a fence; left "

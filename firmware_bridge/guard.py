@@ -30,6 +30,8 @@ class GuardMode(StrEnum):
     """Refuse the call and stop the rig."""
     CONFIRM = "confirm"
     """Ask a person, who approves, refuses, or stops the rig."""
+    TWIN = "twin"
+    """Allow it, and ask the rig's twin of each call: one that would do harm is asked about, or refused."""
 
     @classmethod
     def usual(cls, *, simulated: bool) -> GuardMode:
@@ -55,20 +57,26 @@ ACTION_OF: Mapping[GuardMode, RuleAction] = {
     GuardMode.CONFIRM: RuleAction.CONFIRM,
     GuardMode.BLOCK: RuleAction.BLOCK,
     GuardMode.ESTOP: RuleAction.BLOCK,
+    GuardMode.TWIN: RuleAction.OBSERVE,
 }
 """The action of a rule that names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A rule that a call would violate for good; the action is None where the rule names none."""
+    """A rule that a call would violate for good; the action is None where the rule names none.
+
+    Attributes:
+        code: of the refusal; `twin`: it is the harm that the rig's twin foresees.
+    """
 
     rule: str
     sentence: str
     action: RuleAction | None
+    code: str = "rule"
 
     def __str__(self) -> str:
-        return f"rule {self.rule}: {self.sentence}"
+        return f"{self.code} {self.rule}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +163,8 @@ class Guard:
             if self.mode is not GuardMode.ESTOP and call.name in self._retreats:
                 return GuardDecision("allow", f"a retreat; {what}")
             if blocking:
-                return self._refuse(what, harmful=True, code="rule", message="; ".join(map(str, blocking)))
+                message = "; ".join(map(str, blocking))
+                return self._refuse(what, harmful=True, code=blocking[0].code, message=message)
             return self._refuse(what, harmful=True)
         asking = any(self._action(one) is RuleAction.CONFIRM for one in breaches)
         if asking or (harmful and self.mode is GuardMode.CONFIRM):

@@ -32,7 +32,7 @@ def run(
     vary: bool = False,
     hazards: bool = False,
     init: Mapping[str, Any] | None = None,
-    guard: Literal["observe", "block", "confirm", "estop"] | None = None,
+    guard: Literal["observe", "block", "confirm", "estop", "twin"] | None = None,
 ) -> Log:
     """Run episodes and log, stop and score them as `pathrig run` does.
 

@@ -25,6 +25,7 @@ class GridEvents:
         happens: whether there is one, more than a trifle.
         t_start, t_end: device time, s, where it happens.
         severity, exposure: as in `devices.harm.HarmEvent`.
+        trifle: the cost up to which there is none, in the rule's unit of cost.
     """
 
     happens: NDArray[np.bool_]
@@ -32,6 +33,7 @@ class GridEvents:
     t_end: Floats
     severity: Floats
     exposure: Floats
+    trifle: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,31 @@ class FactorRun:
 
     quantities: Mapping[str, Floats]
     events: Mapping[str, GridEvents]
+
+
+class FactorGrid(Protocol):
+    """A part at all points, for members that give it different amounts, at one moment.
+
+    Attributes:
+        t: device time, s.
+    """
+
+    t: float
+
+    def taken(self, members: Sequence[int]) -> FactorGrid:
+        """Return a copy that has these members, by index."""
+
+    def advance(self, until: float, inflow: Floats) -> None:
+        """Go on to this device time, s, with what each member gives the part in a second."""
+
+    def run_out(self) -> None:
+        """Go on without anything for as long as a rule counts what comes."""
+
+    def quantities(self) -> Mapping[str, Floats]:
+        """Return what each sensor sees without noise, members by points."""
+
+    def events(self) -> Mapping[str, GridEvents]:
+        """Return the events so far, by rule."""
 
 
 class Factor(Protocol):
@@ -63,6 +90,9 @@ class Factor(Protocol):
     hidden: tuple[str, ...]
     columns: int
     sensors: tuple[str, ...]
+
+    def begin(self, start: Floats, hidden: Mapping[str, Floats], shares: Floats) -> FactorGrid:
+        """Return all points at device time 0, for one member."""
 
     def run(
         self,

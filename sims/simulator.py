@@ -145,6 +145,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """Keys of `state_dict` that name a call by its index; the rig does not count calls that never arrived."""
     apart: bool = False
     """The `factors` are left out: what they get is only counted, and nothing comes of it."""
+    hurries: bool = False
+    """What comes of a call matters, and not when its sensors tell it: no polls within a tool's work."""
     grain: float = 0.0
     """Harm noted this short a time ago is in progress, s."""
 

@@ -573,6 +573,11 @@ ALTER TABLE definition ADD COLUMN decline TEXT               -- why the task is 
 """
 
 VERSION_12 = """
+ALTER TABLE episode ADD COLUMN guard_mode TEXT NOT NULL DEFAULT 'observe'
+    CHECK (guard_mode IN ('observe', 'block', 'estop', 'confirm', 'twin'));
+UPDATE episode SET guard_mode = guard;
+ALTER TABLE episode DROP COLUMN guard;
+ALTER TABLE episode RENAME COLUMN guard_mode TO guard;
 ALTER TABLE harm ADD COLUMN unit TEXT;                       -- of the costs; null: of a version before
 ALTER TABLE harm ADD COLUMN cost REAL;                       -- severity or exposure, in that unit
 ALTER TABLE harm ADD COLUMN excess_cost REAL;                -- what of it is charged to the agent

@@ -32,6 +32,7 @@ from core_eval.rig.simulator_process import RigError
 from core_eval.rules.episode import EpisodeRules
 from core_eval.rules.episode import as_logged as as_logged_finding
 from core_eval.rules.monitor import Finding
+from core_eval.run.ahead import TwinAhead
 from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
@@ -112,6 +113,7 @@ class Episode:
         self._rules = EpisodeRules(
             assignment.rules, assignment.task.offered.schemas(), assignment.task.prompt
         )
+        self._ahead: TwinAhead | None = None
         self._conversation = assignment.task.conversation()
         self._k = 0
         self._cancellation = Cancellation()
@@ -130,7 +132,10 @@ class Episode:
         start = episode_start(self._what, self._session, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
         self._emit(episode.row)
-        self._session.record_to(episode, self._emit)
+        asked = self._what.guard or self._session.config.guard
+        if asked == GuardMode.TWIN:
+            self._ahead = TwinAhead(self._emit)
+        self._session.record_to(episode, self._emit if self._ahead is None else self._ahead.hear)
         ending = Ending("interrupted", "signal")
         error: str | None = None
         model = self._agent.model_info
@@ -206,6 +211,8 @@ class Episode:
         device = self._session.device_name or self._task.device.name
         episode.started_on(device, simulated, mode)
         self._emit(episode.row)
+        if self._ahead is not None:
+            self._ahead.begin(self._session.config, self._task, episode.row, self._what.agent_seed)
         context = EpisodeContext(
             prompt=self._task.prompt,
             tools=self._offered.tools,
@@ -284,6 +291,8 @@ class Episode:
         with self._signals.interruptible():
             # The rig would use the defaults of arguments that the model left out: check them too.
             complete = Call(call.name, typed.model_dump())
+            if self._ahead is not None:
+                breaches += self._ahead.breaches(complete)
             decision = self._guard.decide(verdict, complete, breaches)
         if self._stop_button.pressed and decision.action == "allow":
             decision = GuardDecision("estop", STOPPED, message=STOPPED, by_person=True)
@@ -329,6 +338,8 @@ class Episode:
                 )
                 outcome = self._conversation.outcome(call.name, call.arguments, send)
         made = Call(call.name, call.arguments, outcome.status, outcome.value)
+        if self._ahead is not None and complete is not None:
+            self._ahead.take(self._k, complete, outcome)
         verdict = self._scorer.step(made, peeked)
         self._emit(episode.result(step, outcome, verdict))
         self._note_violations(self._rules.take(made))

@@ -121,15 +121,18 @@ def twin_of(rig: RigConfig, task: Task) -> dict[str, Any] | None:
     """Return the configuration of the twin that assesses harm, for the log; None if the rig sends truth."""
     if rig.truth and (rig.twin is None or rig.world is not None):
         return None
-    if rig.twin is not None:
-        twin = rig.twin
-    elif rig.world is not None:
+    twin = model_of(rig, task)
+    return None if twin is None else twin.model_dump(mode="json")
+
+
+def model_of(rig: RigConfig, task: Task) -> TwinConfig | None:
+    """Return the twin of a rig, by default one that has its world or the task's; None where none is known."""
+    twin = rig.twin
+    if twin is None and rig.world is not None:
         twin = TwinConfig(world=rig.world)
-    elif task.world is not None:
+    if twin is None and task.world is not None:
         twin = default_twin(task.world)
-    else:
-        return None
-    return resolved(twin, physical=rig.world is None).model_dump(mode="json")
+    return None if twin is None else resolved(twin, physical=rig.world is None)
 
 
 def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:

@@ -17,10 +17,11 @@ from configs.tasks_loader import task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.log import LogReader, StepRow
 from core_eval.run.config import RunConfig
-from core_eval.run.episode_start import world_of_rig
+from core_eval.run.episode_start import model_of, world_of_rig
 from core_eval.run.varied_start import VariedStarts
 from core_eval.verify.static_checks import missing_tools
 from devices.device_type import an
+from firmware_bridge.guard import GuardMode
 from firmware_bridge.links import link_type
 
 
@@ -69,6 +70,10 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
             raise ConfigError(
                 f"task {task.id} is for {an(task.device.name)}, "
                 f"but twin.world of rig {rig.name} is {rig.twin.world}"
+            )
+        if GuardMode.TWIN in (config.guard, rig.guard) and model_of(rig, task) is None:
+            raise ConfigError(
+                f"guard twin: rig {rig.name} has no twin: its file must name a world under `twin`"
             )
         if rig.world is not None:
             merged_state(load_world(rig.world), task.init)

@@ -65,8 +65,8 @@ class SideBySide:
             rig = load_rig(ref)
             if rig.world is None:
                 raise ConfigError(f"--jobs runs simulated rigs only: {ref} is one machine; leave --jobs out")
-            if (config.guard or rig.guard) is GuardMode.CONFIRM:
-                raise ConfigError("--jobs: guard confirm asks of one episode at a time; leave --jobs out")
+            if (mode := config.guard or rig.guard) in (GuardMode.CONFIRM, GuardMode.TWIN):
+                raise ConfigError(f"--jobs: guard {mode} asks of one episode at a time; leave --jobs out")
         if any(rule.action is RuleAction.CONFIRM for rule in config.rules):
             raise ConfigError("--jobs: a rule that confirms asks of one episode at a time; leave --jobs out")
         self._run = Run(config, parts, log, emit)

@@ -26,6 +26,7 @@ class Farm(Protocol):
     ground: Ground
     contact: ContactMonitor
     apart: bool
+    hurries: bool
 
     def needs(self, seconds: float) -> None:
         """Set the natural duration of the running call, s, as `sims.simulator.Simulator.needs`."""

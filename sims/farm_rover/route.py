@@ -54,6 +54,8 @@ class Ground:
         It must not come nearer to those than that end is; from inside a shape, every leg is open.
         """
         for shape in self.shapes:
+            if shape.least_distance(a, b) >= self.clearance:
+                continue
             needed = min(self.clearance, max(0.0, min(shape.distance(a), shape.distance(b))))
             if needed > 0.0 and shape.segment_distance(a, b) < needed - tolerances.CLEARANCE:
                 return False

@@ -13,6 +13,7 @@ points, and the simulator plays the events that it finds.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -41,7 +42,7 @@ EXPONENTS = dict(
 """b of Clapp and Hornberger."""
 SUCTION_FACTOR = 5.0
 """Standard deviation of the suction head, as a factor: 4.1 to 6.7 by texture class (Rawls et al. 1983)."""
-FIRST_STEP_S, STEP_GROWTH, LONGEST_STEP_S = 5.0, 1.04, 1800.0
+FIRST_STEP_S, STEP_GROWTH, LONGEST_STEP_S = 5.0, 1.08, 3600.0
 NEWTON_STEPS = 5
 
 
@@ -54,6 +55,11 @@ class _Rule:
     exposure: Floats
     start: Floats
     end: Floats
+
+    def taken(self, rows: Sequence[int]) -> _Rule:
+        """Return a copy with these rows."""
+        parts = (self.severity, self.exposure, self.start, self.end)
+        return _Rule(self.limit, *(part[rows] for part in parts))
 
     def note(self, t: float, seconds: Floats, excess: Floats) -> None:
         """Add harm by this excess in the last seconds of a step that ends at device time t, s."""
@@ -80,7 +86,7 @@ class SoilEnsemble:
         self.sensors: tuple[str, ...] = tuple(
             f"{kind}.{plant}" for kind in ("moisture", "runoff", "moisture_probe")
         )
-        self._world = world
+        self.soil, self.plant = world.soil, world.plants[plant]
 
     def factor(self, shares: Floats) -> Floats:
         """Return the factors on the suction head at these shares of its distribution."""
@@ -88,6 +94,10 @@ class SoilEnsemble:
         scale = np.log(SUCTION_FACTOR) * np.sqrt(3.0) / np.pi
         factors: Floats = np.exp(scale * np.log(shares / (1.0 - shares)))
         return factors
+
+    def begin(self, moisture: Floats, hidden: Mapping[str, Floats], shares: Floats) -> SoilGrid:
+        """Return all points at device time 0, for one member."""
+        return SoilGrid(self, moisture, hidden, shares)
 
     def run(
         self,
@@ -111,96 +121,178 @@ class SoilEnsemble:
         Returns:
             Quantities and events of members by points.
         """
-        soil, plant = self._world.soil, self._world.plants[self.entity]
-        area, volume = soil.area, soil.area * soil.root_depth * 1000.0
-        conductivity = soil.conductivity_mm_h * hidden["infiltration"] * area / SECONDS_PER_HOUR
-        suction = soil.suction_mm * self.factor(np.clip(shares[:, 3], 1e-3, 1.0 - 1e-3))
-        by_gravity = shares[:, 4] < 0.5
-        power = 2.0 * EXPONENTS[soil.texture] + 3.0
-        published = TEXTURES[soil.texture].conductivity_mm_h
-        fastest = published * hidden["drainage"] * area / SECONDS_PER_HOUR
-        slowness = soil.drainage_s / hidden["drainage"]
-        wilting, capacity, saturation = (
-            share * volume for share in (soil.wilting_point, soil.field_capacity, soil.saturation)
-        )
-        stress = capacity - soil.depletion_fraction * (capacity - wilting)
-        most = soil.evapotranspiration * area / SECONDS_PER_DAY
-        recovery = 4.5 * SECONDS_PER_HOUR / np.sqrt(soil.conductivity_mm_h * hidden["infiltration"] / 25.4)
-        rim, limit, tolerance = soil.brim_liters, soil.limit_of(plant), plant.tolerance_s
-
-        # The last member gets no water: what it loses, no call has brought.
-        flows = [(a, b, np.append(liters, 0.0)[:, None] / (b - a)) for a, b, liters in given if b > a]
-        members = len(given[0][2]) + 1
-        shape = members, len(moisture)
-        root = np.broadcast_to(np.minimum(moisture, soil.saturation) * volume, shape).copy()
-        surface, depth, deficit = np.full(shape, plant.surface_liters), np.zeros(shape), np.zeros(shape)
-        dry = np.full(shape, np.inf)
-        drained, runoff, wet_s, pond_s = (np.zeros(shape) for _ in range(4))
-        wet, pond, leached, overflowed = (
-            _Rule(bound, np.zeros(shape), np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf))
-            for bound in (limit, soil.pond_limit_mm, soil.leaching_limit_liters, soil.runoff_limit_liters)
-        )
-        waiting = list(moments)
-        seen: dict[str, list[Floats]] = {name: [] for name in self.sensors}
+        members = len(given[0][2])
+        grid = self.begin(moisture, hidden, shares).taken([0] * members)
+        flows = [(begin, until, liters / (until - begin)) for begin, until, liters in given if until > begin]
+        changes = {t for begin, until, _ in flows for t in (begin, until)}
         # Without water nothing comes of it but what the sensors see meanwhile.
         watered = any(liters.any() for _, _, liters in given)
-        last = end + SOIL_FOLLOW_S if watered else max(moments, default=0.0)
-        for t, dt in _steps(flows, moments, last):
-            begin = t - dt
-            inflow = sum(
-                (q for a, b, q in flows if a <= begin + GRID_TIME_S and begin + GRID_TIME_S < b),
-                np.zeros((members, 1)),
-            )
-            incoming = inflow * dt
-            available = surface + incoming
-            is_wet = available > DRY
-            anew = is_wet & (dry >= recovery)
-            if anew.any():
-                depth = np.where(anew, 0.0, depth)
-                fresh = suction * np.maximum(0.0, 1.0 - root / saturation) * soil.saturation * area
-                deficit = np.where(anew, fresh, deficit)
-            dry = np.where(is_wet, 0.0, dry + dt)
-            gained = np.zeros(shape)
-            if is_wet.any():
-                gained = np.minimum(_ponded_gain(conductivity, deficit, depth, dt), available)
-                depth = depth + gained
-                surface = available - gained
-                spilt = np.maximum(0.0, surface - rim)
-                surface, runoff = surface - spilt, runoff + spilt
-            # Percolation and evapotranspiration, by the mean content of the step.
-            content = root + gained / 2.0
-            above = np.maximum(0.0, content - capacity)
-            linear = above * -np.expm1(-dt / slowness)
-            share = np.maximum(content, capacity) / saturation
-            left = (share ** (1.0 - power) + (power - 1.0) * fastest * dt / saturation) ** (
-                1.0 / (1.0 - power)
-            )
-            gravity = np.minimum(above, (share - left) * saturation)
-            loss = np.where(by_gravity, gravity, linear)
-            evaporated = most * dt * np.clip((content - wilting) / (stress - wilting), 0.0, 1.0)
-            root = root + gained - loss - evaporated
-            over = np.maximum(0.0, root - saturation)
-            root, lost = root - over, loss + over
-            drained = drained + lost
-            # The rules.
-            for rule, values, spell in ((wet, root / volume, wet_s), (pond, surface / area, pond_s)):
-                excess = values - rule.limit
-                spell[...] = np.where(excess > 0.0, spell + dt, 0.0)
-                rule.note(t, np.clip(spell - tolerance, 0.0, dt), excess)
-            for rule, total in ((leached, drained), (overflowed, runoff)):
-                rule.note(t, np.full(shape, dt), total - total[-1:] - rule.limit)
-            if waiting and t >= waiting[0] - GRID_TIME_S:
+        last = end if watered else max(moments, default=0.0)
+        waiting = list(moments)
+        seen: dict[str, list[Floats]] = {name: [] for name in self.sensors}
+        for stop in sorted({*(t for t in changes if t < last), *moments, last} - {0.0}):
+            now = grid.t + GRID_TIME_S
+            inflow = sum((flow for a, b, flow in flows if a <= now < b), np.zeros(members))
+            grid.advance(stop, inflow)
+            if waiting and stop >= waiting[0] - GRID_TIME_S:
                 waiting.pop(0)
-                for name, quantity in zip(self.sensors, (root / volume, runoff, root / volume), strict=True):
-                    seen[name].append(quantity[:-1])
+                for name, quantity in grid.quantities().items():
+                    seen[name].append(quantity)
+        if watered:
+            grid.run_out()
+        return FactorRun({name: np.array(values) for name, values in seen.items()}, grid.events())
+
+
+class SoilGrid:
+    """The soil under one plant at all points, for members that give it different water, at one moment.
+
+    A last row gets no water: what it loses, no call has brought.
+
+    Attributes:
+        t: device time, s.
+    """
+
+    def __init__(
+        self, part: SoilEnsemble, moisture: Floats, hidden: Mapping[str, Floats], shares: Floats
+    ) -> None:
+        soil, plant = part.soil, part.plant
+        self._soil, self._part = soil, part
+        area, volume = soil.area, soil.area * soil.root_depth * 1000.0
+        self._conductivity = soil.conductivity_mm_h * hidden["infiltration"] * area / SECONDS_PER_HOUR
+        self._suction = soil.suction_mm * part.factor(np.clip(shares[:, 3], 1e-3, 1.0 - 1e-3))
+        self._by_gravity = shares[:, 4] < 0.5
+        self._power = 2.0 * EXPONENTS[soil.texture] + 3.0
+        published = TEXTURES[soil.texture].conductivity_mm_h
+        self._fastest = published * hidden["drainage"] * area / SECONDS_PER_HOUR
+        self._slowness = soil.drainage_s / hidden["drainage"]
+        self._volume = volume
+        self._wilting, self._capacity, self._saturation = (
+            share * volume for share in (soil.wilting_point, soil.field_capacity, soil.saturation)
+        )
+        self._stress = self._capacity - soil.depletion_fraction * (self._capacity - self._wilting)
+        self._most = soil.evapotranspiration * area / SECONDS_PER_DAY
+        wetter = soil.conductivity_mm_h * hidden["infiltration"] / 25.4
+        self._recovery = 4.5 * SECONDS_PER_HOUR / np.sqrt(wetter)
+        shape = 2, len(moisture)
+        self.t, self._longest, self._inflow = 0.0, FIRST_STEP_S, np.zeros(2)
+        self._root = np.broadcast_to(np.minimum(moisture, soil.saturation) * volume, shape).copy()
+        self._surface = np.full(shape, plant.surface_liters)
+        self._depth, self._deficit, self._drained, self._runoff, self._wet_s, self._pond_s = (
+            np.zeros(shape) for _ in range(6)
+        )
+        self._dry = np.full(shape, np.inf)
+        self._rules = {
+            rule: _Rule(
+                bound, np.zeros(shape), np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
+            )
+            for rule, bound in (
+                (OVER_IRRIGATION, soil.limit_of(plant)),
+                (PONDING, soil.pond_limit_mm),
+                (LEACHING, soil.leaching_limit_liters),
+                (RUNOFF, soil.runoff_limit_liters),
+            )
+        }
+
+    def taken(self, members: Sequence[int]) -> SoilGrid:
+        """Return a copy that has these members, by index."""
+        rows = [*members, len(self._root) - 1]
+        twin = copy.copy(self)
+        for name in _CHANGING:
+            setattr(twin, name, getattr(self, name)[rows])
+        twin._rules = {rule: came.taken(rows) for rule, came in self._rules.items()}
+        return twin
+
+    def advance(self, until: float, inflow: Floats) -> None:
+        """Go on to this device time, s, with this inflow of each member, L/s.
+
+        The steps are short after a change of the inflow, and grow.
+        """
+        inflow = np.append(inflow, 0.0)
+        if not np.array_equal(inflow, self._inflow):
+            self._inflow, self._longest = inflow, FIRST_STEP_S
+        while until - self.t > GRID_TIME_S:
+            dt = min(self._longest, until - self.t)
+            self._step(dt)
+            self._longest = min(LONGEST_STEP_S, self._longest * STEP_GROWTH)
+
+    def run_out(self) -> None:
+        """Go on without water for as long as a rule counts what comes."""
+        self.advance(self.t + SOIL_FOLLOW_S, np.zeros(len(self._root) - 1))
+
+    def quantities(self) -> Mapping[str, Floats]:
+        """Return what the sensors see without noise, members by points."""
+        moisture, runoff = self._root[:-1] / self._volume, self._runoff[:-1]
+        return dict(zip(self._part.sensors, (moisture, runoff, moisture), strict=True))
+
+    def events(self) -> Mapping[str, GridEvents]:
+        """Return the events so far."""
         events = {}
-        for law, came in ((OVER_IRRIGATION, wet), (PONDING, pond), (LEACHING, leached), (RUNOFF, overflowed)):
+        for law, came in self._rules.items():
             cost = law.cost(came.severity, came.exposure)  # type: ignore[arg-type]
             more = (came.severity > law.trifle.severity(came.limit)) & (cost > law.trifling_cost(came.limit))
             happens = more & ~more[-1:] & np.isfinite(came.start)
-            parts = (came.start, came.end, came.severity, came.exposure)
-            events[law.kind] = GridEvents(happens[:-1], *(part[:-1] for part in parts))
-        return FactorRun({name: np.array(values) for name, values in seen.items()}, events)
+            start, end, severity, exposure = (
+                part[:-1] for part in (came.start, came.end, came.severity, came.exposure)
+            )
+            trifle = law.trifling_cost(came.limit)
+            events[law.kind] = GridEvents(happens[:-1], start, end, severity, exposure, trifle)
+        return events
+
+    def _step(self, dt: float) -> None:
+        self.t += dt
+        shape, saturation = self._root.shape, self._saturation
+        available = self._surface + (self._inflow * dt)[:, None]
+        is_wet = available > DRY
+        anew = is_wet & (self._dry >= self._recovery)
+        if anew.any():
+            self._depth = np.where(anew, 0.0, self._depth)
+            room = np.maximum(0.0, 1.0 - self._root / saturation)
+            fresh = self._suction * room * self._soil.saturation * self._soil.area
+            self._deficit = np.where(anew, fresh, self._deficit)
+        self._dry = np.where(is_wet, 0.0, self._dry + dt)
+        gained = np.zeros(shape)
+        if is_wet.any():
+            gained = np.minimum(_ponded_gain(self._conductivity, self._deficit, self._depth, dt), available)
+            self._depth = self._depth + gained
+            surface = available - gained
+            spilt = np.maximum(0.0, surface - self._soil.brim_liters)
+            self._surface, self._runoff = surface - spilt, self._runoff + spilt
+        # Percolation and evapotranspiration, by the mean content of the step.
+        content = self._root + gained / 2.0
+        above = np.maximum(0.0, content - self._capacity)
+        loss = above
+        if above.any():
+            linear = above * -np.expm1(-dt / self._slowness)
+            power, share = self._power, np.maximum(content, self._capacity) / saturation
+            left = (share ** (1.0 - power) + (power - 1.0) * self._fastest * dt / saturation) ** (
+                1.0 / (1.0 - power)
+            )
+            gravity = np.minimum(above, (share - left) * saturation)
+            loss = np.where(self._by_gravity, gravity, linear)
+        drying = (content - self._wilting) / (self._stress - self._wilting)
+        root = self._root + gained - loss - self._most * dt * np.clip(drying, 0.0, 1.0)
+        over = np.maximum(0.0, root - saturation)
+        self._root, self._drained = root - over, self._drained + loss + over
+        # The rules.
+        wet, pond, leached, overflowed = self._rules.values()
+        spells = (
+            (wet, self._root / self._volume, self._wet_s),
+            (pond, self._surface / self._soil.area, self._pond_s),
+        )
+        for rule, values, spell in spells:
+            excess = values - rule.limit
+            if (excess > 0.0).any() or spell.any():
+                spell[...] = np.where(excess > 0.0, spell + dt, 0.0)
+                rule.note(self.t, np.clip(spell - self._part.plant.tolerance_s, 0.0, dt), excess)
+        for rule, total in ((leached, self._drained), (overflowed, self._runoff)):
+            excess = total - total[-1:] - rule.limit
+            if (excess > 0.0).any():
+                rule.note(self.t, np.full(shape, dt), excess)
+
+
+_CHANGING = (
+    "_inflow", "_root", "_surface", "_depth", "_deficit", "_drained", "_runoff", "_wet_s", "_pond_s", "_dry",
+)  # fmt: skip
 
 
 def _ponded_gain(k: Floats, g: Floats, depth: Floats, t: float) -> Floats:
@@ -211,21 +303,3 @@ def _ponded_gain(k: Floats, g: Floats, depth: Floats, t: float) -> Floats:
         total = depth + x
         x = np.maximum(x - (x - g * np.log1p(x / (depth + g)) - k * t) * (total + g) / total, GRID_DEPTH)
     return x
-
-
-def _steps(
-    flows: Sequence[tuple[float, float, Floats]], moments: Sequence[float], last: float
-) -> Sequence[tuple[float, float]]:
-    """Return the end and the length of each step, s: short after each change of flow."""
-    changes = sorted({t for a, b, _ in flows for t in (a, b)})
-    stops = sorted({*(one for one in changes if one < last), *moments, last} - {0.0})
-    steps, t, longest = [], 0.0, FIRST_STEP_S
-    for stop in stops:
-        while stop - t > GRID_TIME_S:
-            dt = min(longest, stop - t)
-            t += dt
-            steps.append((t, dt))
-            longest = min(LONGEST_STEP_S, longest * STEP_GROWTH)
-        if stop in changes:
-            longest = FIRST_STEP_S
-    return steps

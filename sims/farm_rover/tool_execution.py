@@ -18,6 +18,8 @@ from sims.simulator import CallOptions
 
 TICK_S = 1.0
 """Maximum step while a tool works, s: a stop acts and a tank's level is sensed at least this often."""
+HURRY_S = 3600.0
+"""The same where only what comes of a call matters, s."""
 PERSON_TICK_S = 0.1
 """Maximum step while a person is in the field whom a sensor may see, s."""
 
@@ -49,6 +51,8 @@ class ToolExecution:
         sensed = sensors.person_near is not None or sensors.person_distance is not None
         if sensed and self._farm.world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
+        if self._farm.hurries and tick == TICK_S:
+            tick = HURRY_S
         self._dynamics.activity, self._dynamics.track = activity, track
         try:
             self._farm.pass_time(seconds, tick)

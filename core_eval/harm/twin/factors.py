@@ -23,8 +23,9 @@ from core_eval.harm.twin.likelihood import OUTLIER, chances, unmodelled
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
 from core_eval.harm.twin.parameters import Priors, latin_hypercube, share_of
-from devices.sensors import Sample, SensorSpec
-from sims.factors import Factor, FactorRun, GridEvents
+from devices.harm import HarmRule
+from devices.sensors import Sample, SampleValue, SensorSpec
+from sims.factors import Factor, FactorGrid, FactorRun, GridEvents
 
 POINTS = 256
 SHORTEST_S = 1.0
@@ -93,6 +94,7 @@ class Factors:
         priors: Priors,
         starts: Mapping[tuple[str, ...], tuple[Any, Variation | None]],
         rng: np.random.Generator,
+        points: int = POINTS,
     ) -> None:
         """Draw the points.
 
@@ -101,11 +103,12 @@ class Factors:
             priors: of the hidden parameters.
             starts: the told value at the path of each part's start, and how far off it may be.
             rng: for the points.
+            points: how many.
         """
         self._parts = []
         each = dict(zip(priors.names, priors.each, strict=True))
         for part in parts:
-            scores = latin_hypercube(POINTS, part.columns, rng)
+            scores = latin_hypercube(points, part.columns, rng)
             shares = np.vectorize(share_of, otypes=[float])(scores)
             told, variation = starts[part.start]
             start = np.array([told if variation is None else variation.at(told, one) for one in shares[:, 0]])
@@ -149,17 +152,18 @@ class Factors:
                     for index, track in enumerate(tracks if fed else tracks[:1])
                 ]
             )
-            terms = np.broadcast_to(terms, (len(tracks), POINTS))
-            most = terms.max(axis=1, keepdims=True)
-            likelihood = np.exp(terms - most)
-            total = likelihood.sum(axis=1, keepdims=True)
-            evidence = (most + np.log(total / likelihood.shape[1]))[:, 0]
+            evidence, weights = _weighted(np.broadcast_to(terms, (len(tracks), len(start))))
             found.append(
-                FactorPosterior(
-                    part, evidence, likelihood / total, run.events if fed else {}, start, hidden, last
-                )
+                FactorPosterior(part, evidence, weights, run.events if fed else {}, start, hidden, last)
             )
         return found
+
+    def begin(self, discrepancy: float) -> list[FactorSoFar]:
+        """Return each part at the beginning of an episode that goes on."""
+        return [
+            FactorSoFar(part, part.begin(start, hidden, shares), discrepancy)
+            for part, shares, start, hidden in self._parts
+        ]
 
     def _log_likelihood(
         self,
@@ -181,19 +185,147 @@ class Factors:
             for sample in own:
                 place = places.get(max(0.0, sample.t - spec.delay))
                 if place is not None:
-                    quantity = (
-                        run.quantities[name][place, member] + spec.bias + spec.drift * sample.t / 3600.0
-                    )
-                    term += np.log(
-                        (1.0 - OUTLIER) * chances(sample.value, before, quantity, spec, on) + OUTLIER
-                    )
+                    term += _said(sample, before, run.quantities[name][place, member], spec, on)
                 before = sample.value
-            if discrepancy:
-                alone = unmodelled(own)
-                floor = alone - np.log1p(np.maximum(0.0, alone - term))
-                term = np.logaddexp(math.log1p(-discrepancy) + term, math.log(discrepancy) + floor)
-            whole += term
+            whole += _robust(term, own, discrepancy)
         return whole
+
+
+class FactorSoFar:
+    """One part in an episode that goes on: all of its points under every member, and their weights.
+
+    Args:
+        factor: the part.
+        grid: it at device time 0.
+        discrepancy: the probability that a sensor does not follow the model.
+
+    Attributes:
+        log_evidence: as in `FactorPosterior`; of one member as long as all give it the same, nothing.
+        weights: likewise.
+    """
+
+    def __init__(self, factor: Factor, grid: FactorGrid, discrepancy: float) -> None:
+        self.factor = factor
+        self._grid, self._discrepancy, self._is_alike = grid.taken([0]), discrepancy, True
+        self._samples: dict[str, list[Sample]] = {}
+        self._terms: dict[str, Floats] = {}
+        points = next(iter(grid.quantities().values())).shape[1]
+        self.log_evidence, self.weights = np.zeros(1), np.full((1, points), 1.0 / points)
+
+    def take(
+        self,
+        begin: float,
+        end: float,
+        amounts: Floats,
+        samples: Sequence[Sample],
+        specs: Mapping[str, SensorSpec],
+        words: Mapping[str, tuple[SampleValue, SampleValue]],
+    ) -> None:
+        """Go on over a call.
+
+        Args:
+            begin, end: of the call, device time, s.
+            amounts: what each member gives the part in it.
+            samples: all that have come since the last one; the part's sensors weight the points.
+            specs, words: of the sensors.
+        """
+        new = {name: own for name, own in by_sensor(samples).items() if name in self.factor.sensors}
+        fed = bool(amounts.any())
+        if not fed and not new:
+            # Nothing tells of it, and it goes on when something does.
+            return
+        if fed:
+            self._spread(len(amounts))
+        nothing = np.zeros(len(self.log_evidence))
+        flow = amounts / max(end - begin, SHORTEST_S) if fed else nothing
+        moments = sorted((one.t - specs[name].delay, name, one) for name, own in new.items() for one in own)
+        for t, name, sample in moments:
+            self._grid.advance(min(t, begin), nothing)
+            self._grid.advance(min(t, end), flow)
+            known = self._samples.setdefault(name, [])
+            before = known[-1].value if known else None
+            if sample.t > 0.0:
+                said = _said(sample, before, self._grid.quantities()[name], specs[name], words[name][1])
+                self._terms[name] = self._terms.get(name, 0.0) + said
+            known.append(sample)
+        if fed:
+            self._grid.advance(begin, nothing)
+            self._grid.advance(max(end, begin + SHORTEST_S), flow)
+        if self._terms:
+            terms = [
+                _robust(term, self._samples[name], self._discrepancy) for name, term in self._terms.items()
+            ]
+            self.log_evidence, self.weights = _weighted(np.sum(terms, axis=0))
+
+    def _spread(self, members: int) -> None:
+        """Let each member have points of its own, which it gives something."""
+        if self._is_alike:
+            self._is_alike = False
+            self._grid = self._grid.taken([0] * members)
+            self._terms = {name: np.repeat(term, members, axis=0) for name, term in self._terms.items()}
+            self.log_evidence = np.repeat(self.log_evidence, members)
+            self.weights = np.repeat(self.weights, members, axis=0)
+
+    def keep(self, members: Sequence[int]) -> None:
+        """Keep only these members, by index."""
+        if not self._is_alike:
+            self._grid = self._grid.taken(members)
+            self._terms = {name: term[members] for name, term in self._terms.items()}
+            self.log_evidence, self.weights = self.log_evidence[members], self.weights[members]
+
+    def ahead(
+        self, begin: float, end: float, amounts: Floats, rules: Mapping[str, HarmRule]
+    ) -> dict[str, NDArray[np.bool_]]:
+        """Return for each rule where a call does harm, members by points: costs more than without it.
+
+        Args:
+            begin, end: of the call, device time, s.
+            amounts: what each member gives the part in it.
+            rules: by kind.
+        """
+        count, span = len(amounts), max(end - begin, SHORTEST_S)
+        # Of a part that no call has given anything there is no event without this one.
+        rows, rest = ([0] * count, []) if self._is_alike else ([*range(count)], [*range(count)])
+        grid, flow = self._grid.taken([*rows, *rest]), np.zeros(count + len(rest))
+        grid.advance(begin, flow)
+        flow[:count] = amounts / span
+        grid.advance(begin + span, flow)
+        grid.run_out()
+        harmful = {}
+        for kind, found in grid.events().items():
+            harmful[kind] = found.happens[:count]
+            if rest:
+                cost: Floats = rules[kind].cost(found.severity, found.exposure)  # type: ignore[arg-type,assignment]
+                harmful[kind] = harmful[kind] & (cost[:count] - cost[count:] > found.trifle)
+        return harmful
+
+
+def _weighted(terms: Floats) -> tuple[Floats, Floats]:
+    """Return the log-evidence of each member, and the weights of its points, given their log-likelihoods."""
+    most = terms.max(axis=1, keepdims=True)
+    likelihood = np.exp(terms - most)
+    total = likelihood.sum(axis=1, keepdims=True)
+    return (most + np.log(total / likelihood.shape[1]))[:, 0], likelihood / total
+
+
+def _said(
+    sample: Sample, before: SampleValue | None, quantity: Floats, spec: SensorSpec, on: SampleValue
+) -> Floats:
+    """Return the log-likelihood of a sample after another, given the quantity at each point."""
+    read = quantity + spec.bias + spec.drift * sample.t / 3600.0
+    chance = chances(sample.value, before, read.reshape(-1), spec, on).reshape(read.shape)
+    said: Floats = np.log((1.0 - OUTLIER) * chance + OUTLIER)
+    return said
+
+
+def _robust(term: Floats, own: Sequence[Sample], discrepancy: float) -> Floats:
+    """Return the log-likelihood of a sensor that may not follow the model, as `likelihood.robust`."""
+    if not discrepancy:
+        return term
+    alone = unmodelled(own)
+    floor = alone - np.log1p(np.maximum(0.0, alone - term))
+    mixed: Floats = np.logaddexp(math.log1p(-discrepancy) + term, math.log(discrepancy) + floor)
+    return mixed
 
 
 def _given(

@@ -88,29 +88,61 @@ class Channel:
 
 def channels(episode: LoggedEpisode, track: Track, without: Container[str] = frozenset()) -> list[Channel]:
     """Return the channels of an episode, sensors first, then calls; `without` these sensors."""
-    found: list[Channel] = []
-    logged = by_sensor(episode.samples)
-    for name, spec in track.specs.items():
-        samples = logged.get(name)
-        if not samples or name in without:
-            continue
-        if spec.period is not None:
-            term = _periodic(samples, spec, track.sensed.get(name, ([], [])), track.words[name][1])
-        else:
-            ours = [sample for sample in track.samples if sample.sensor == name]
-            apart = disagreement(samples, ours, episode.end)
-            term = -MOST_CHANGE * math.log1p(apart / CHANGE_S / MOST_CHANGE)
-        found.append(Channel(name, term, unmodelled(samples)))
-    terms: dict[str, float] = {}
-    for one, answer, seconds in zip(episode.calls, track.answers, track.durations, strict=True):
-        if one.result is not None:
-            name = f"{one.call.tool} results"
-            terms[name] = terms.get(name, 0.0) - OTHER_PART * _other_parts(one.result, answer.result)
-        cost = duration_cost(one, answer, seconds)
-        if cost is not None:
-            name = f"{one.call.tool} duration"
-            terms[name] = terms.get(name, 0.0) - MOST_CHANGE * math.log1p(cost / MOST_CHANGE)
-    return found + [Channel(name, term, 0.0) for name, term in terms.items()]
+    going = ChannelsSoFar(track, without)
+    going.take(episode.calls, episode.samples, episode.end)
+    return going.found()
+
+
+class ChannelsSoFar:
+    """The channels of an episode that goes on.
+
+    Args:
+        track: the member's; it grows.
+        without: sensors that are left out.
+    """
+
+    def __init__(self, track: Track, without: Container[str] = frozenset()) -> None:
+        self._track, self._without = track, without
+        self._samples: dict[str, list[Sample]] = {}
+        self._terms: dict[str, float] = {}
+        self._calls = 0
+
+    def take(self, calls: Sequence[LoggedCall], samples: Sequence[Sample], end: float) -> None:
+        """Take the next calls, which the member has made too, and samples, up to device time `end`, s."""
+        track = self._track
+        for name, new in by_sensor(samples).items():
+            spec = track.specs.get(name)
+            if spec is None or name in self._without:
+                continue
+            known = self._samples.setdefault(name, [])
+            if spec.period is not None:
+                before = known[-1].value if known else None
+                sensed, on = track.sensed.get(name, ([], [])), track.words[name][1]
+                self._add(name, _periodic(new, spec, sensed, on, before))
+            known += new
+        for name, known in self._samples.items():
+            if track.specs[name].period is None:
+                ours = [sample for sample in track.samples if sample.sensor == name]
+                apart = disagreement(known, ours, end)
+                self._terms[name] = -MOST_CHANGE * math.log1p(apart / CHANGE_S / MOST_CHANGE)
+        made, self._calls = self._calls, self._calls + len(calls)
+        answers, durations = track.answers[made : self._calls], track.durations[made : self._calls]
+        for one, answer, seconds in zip(calls, answers, durations, strict=True):
+            if one.result is not None:
+                self._add(f"{one.call.tool} results", -OTHER_PART * _other_parts(one.result, answer.result))
+            cost = duration_cost(one, answer, seconds)
+            if cost is not None:
+                self._add(f"{one.call.tool} duration", -MOST_CHANGE * math.log1p(cost / MOST_CHANGE))
+
+    def found(self) -> list[Channel]:
+        """Return them, sensors first, then calls."""
+        sensors = [name for name in self._track.specs if name in self._samples]
+        return [Channel(name, self._terms[name], unmodelled(self._samples[name])) for name in sensors] + [
+            Channel(name, term, 0.0) for name, term in self._terms.items() if name not in self._samples
+        ]
+
+    def _add(self, name: str, term: float) -> None:
+        self._terms[name] = self._terms.get(name, 0.0) + term
 
 
 def unmodelled(samples: Sequence[Sample]) -> float:
@@ -177,13 +209,13 @@ def _periodic(
     spec: SensorSpec,
     sensed: tuple[Sequence[float], Sequence[float]],
     on: SampleValue,
+    before: SampleValue | None,
 ) -> float:
     times, values = sensed
     if not times:
         return 0.0
     quantities = np.interp([sample.t for sample in samples], times, values)
     total = 0.0
-    before: SampleValue | None = None
     for sample, quantity in zip(samples, quantities, strict=True):
         if sample.t > 0.0:
             total += math.log(

@@ -79,6 +79,21 @@ class Member:
     fault: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What a call would do.
+
+    Attributes:
+        took: how long it takes, s.
+        given: what each independent part of the world has got by its end.
+        events: all harm events by then, with what they lead to.
+    """
+
+    took: float
+    given: Mapping[str, float]
+    events: Sequence[HarmEvent]
+
+
 class Driver:
     """Drives one simulator along episodes, with other hidden parameters each time."""
 
@@ -134,23 +149,13 @@ class Driver:
         Raises:
             ReplayError: the simulator refuses the parameters.
         """
-        self._track = track = Track()
-        simulator = self._simulator
-        simulator.apart = apart
-        answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
-        if answer.status != CallStatus.OK:
-            raise ReplayError(answer.message or answer.status)
-        off_grid = not on_grid(episode.samples, simulator.sensor_specs)
-        simulator.watch(OFF_GRID_S, self._record_all if off_grid else None)
+        off_grid = not on_grid(episode.samples, self._simulator.sensor_specs)
+        self.begin(hidden, seed, start, apart=apart, off_grid=off_grid)
         for index, logged in enumerate(episode.calls):
-            self._wait_until(logged.start)
             here = change if change is not None and index in change.calls else None
-            acts = logged.call.status == CallStatus.OK or self._is_cut_short(logged)
-            note = timed and here is None and acts and self._writes(logged)
-            # The log has no duration of an unanswered call.
-            lost = index in done
-            self._execute(logged, here, acts=acts or lost, ask=ask, natural=note or lost, note=note)
+            self.follow(logged, here, lost=index in done, ask=ask, timed=timed)
         self._wait_until(episode.end)
+        track, simulator = self._track, self._simulator
         # Without those parts, only a hose that still runs matters after the record.
         if settle and (not apart or simulator.goes_on()):
             simulator.finish()
@@ -159,9 +164,70 @@ class Driver:
             simulator.run_out()
         track.given.append(simulator.given())
         track.events = merged(harm_events(simulator))
+        return track
+
+    def begin(
+        self,
+        hidden: Mapping[str, float],
+        seed: int,
+        start: Mapping[str, Any] = NO_OVERRIDES,
+        *,
+        apart: bool = False,
+        off_grid: bool = False,
+    ) -> Track:
+        """Begin an episode, as `drive`, and return its record, which `follow` continues.
+
+        Args:
+            hidden, seed, start, apart: as there.
+            off_grid: the rig's samples are off the simulator's sampling grid.
+
+        Raises:
+            ReplayError: the simulator refuses the parameters.
+        """
+        self._track = track = Track()
+        simulator = self._simulator
+        simulator.apart = apart
+        answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
+        if answer.status != CallStatus.OK:
+            raise ReplayError(answer.message or answer.status)
+        simulator.watch(OFF_GRID_S, self._record_all if off_grid else None)
         track.specs = simulator.sensor_specs
         track.words = {sensor.name: sensor.words for sensor in self._made()}
         return track
+
+    def follow(
+        self,
+        logged: LoggedCall,
+        change: Change | None = None,
+        *,
+        lost: bool = False,
+        ask: bool = False,
+        timed: bool = False,
+    ) -> None:
+        """Make the next call, as `drive`; `lost`: it has no answer, and was executed."""
+        self._wait_until(logged.start)
+        acts = logged.call.status == CallStatus.OK or self._is_cut_short(logged)
+        note = timed and change is None and acts and self._writes(logged)
+        # The log has no duration of an unanswered call.
+        self._execute(logged, change, acts=acts or lost, ask=ask, natural=note or lost, note=note)
+
+    def ahead(self, tool: str, arguments: Mapping[str, Any]) -> Ahead:
+        """Return what a call would do now; simulator and record are as before."""
+        simulator, kept = self._simulator, self._track
+        before, self._track = simulator.snapshot(), Track()
+        went_on = simulator.goes_on()
+        simulator.hurries = True
+        try:
+            took = simulator.execute(tool, arguments, Event()).duration
+            if simulator.goes_on() and not went_on:
+                # Such as a valve that sticks.
+                simulator.ledger.end_record(simulator.clock.now, simulator.grain)
+                simulator.run_out()
+            return Ahead(took, simulator.given(), harm_events(simulator))
+        finally:
+            simulator.hurries = False
+            simulator.restore(before)
+            self._track = kept
 
     def _wait_until(self, t: float) -> None:
         self._simulator.pass_time(t - self._simulator.clock.now)

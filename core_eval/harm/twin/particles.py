@@ -66,23 +66,28 @@ class Ensemble(Generic[Member]):
     @property
     def effective(self) -> float:
         """The effective sample size."""
-        return _effective(self.weights)
+        return effective_number(self.weights)
 
     def reweighted(self, log_likelihood: NDArray[np.float64]) -> Ensemble[Member]:
         """Return the ensemble with its weights multiplied by further likelihoods."""
-        return replace(self, weights=_weights(np.log(np.maximum(self.weights, 1e-300)) + log_likelihood))
+        return replace(self, weights=weights_of(np.log(np.maximum(self.weights, 1e-300)) + log_likelihood))
 
     def probability(self, shares: NDArray[np.float64]) -> tuple[float, float]:
-        """Return a probability and its Monte Carlo standard error, given that of each member.
+        """Return a probability and its Monte Carlo standard error, given that of each member."""
+        return probability_of(shares, self.weights)
 
-        The members' spread about the mean over their effective number, with a member more of probability 0
-        and one of probability 1: where each is certain, the standard deviation of the beta posterior, so that
-        few members that agree are no certainty.
-        """
-        mean, count = float(np.clip(self.weights @ shares, 0.0, 1.0)), self.effective
-        middle = (count * mean + 1.0) / (count + 2.0)
-        squares = count * float(self.weights @ (shares - middle) ** 2) + middle**2 + (1.0 - middle) ** 2
-        return mean, math.sqrt(squares / (count + 2.0) / (count + 3.0))
+
+def probability_of(shares: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[float, float]:
+    """Return a probability and its Monte Carlo standard error, given that of each member.
+
+    The members' spread about the mean over their effective number, with a member more of probability 0
+    and one of probability 1: where each is certain, the standard deviation of the beta posterior, so that
+    few members that agree are no certainty.
+    """
+    mean, count = float(np.clip(weights @ shares, 0.0, 1.0)), effective_number(weights)
+    middle = (count * mean + 1.0) / (count + 2.0)
+    squares = count * float(weights @ (shares - middle) ** 2) + middle**2 + (1.0 - middle) ** 2
+    return mean, math.sqrt(squares / (count + 2.0) / (count + 3.0))
 
 
 def assimilate(
@@ -105,7 +110,7 @@ def assimilate(
     members = [evaluate(row) for row in scores]
     for _ in range(MOST_DRAWS - 1):
         likelihood = np.array([member.log_likelihood for member in members])
-        if again is None or _effective(_weights(likelihood)) >= EFFECTIVE_SHARE * size:
+        if again is None or effective_number(weights_of(likelihood)) >= EFFECTIVE_SHARE * size:
             break
         more = again()
         members += [evaluate(row) for row in more]
@@ -114,7 +119,7 @@ def assimilate(
     while True:
         likelihood = np.array([member.log_likelihood for member in members])
         increment = _tempering_increment(likelihood, 1.0 - exponent, EFFECTIVE_SHARE * size)
-        weights = _weights(increment * likelihood)
+        weights = weights_of(increment * likelihood)
         exponent += increment
         if exponent >= 1.0 or stages == MOST_STAGES:
             return Ensemble(scores, tuple(members), weights, stages, runs, exponent)
@@ -131,13 +136,14 @@ def assimilate(
             step *= float(np.exp(accepted - ACCEPTANCE))
 
 
-def _weights(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def weights_of(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights, which sum to 1, given their logarithms up to a constant."""
     weights: NDArray[np.float64] = np.exp(log_weights - log_weights.max())
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
 
 
-def _effective(weights: NDArray[np.float64]) -> float:
+def effective_number(weights: NDArray[np.float64]) -> float:
     """Return the effective sample size of members with these weights."""
     return float(1.0 / np.sum(weights**2))
 
@@ -146,7 +152,7 @@ def _tempering_increment(likelihood: NDArray[np.float64], most: float, needed: f
     """Return the largest tempering increment that leaves this effective sample size."""
 
     def effective(increment: float) -> float:
-        return _effective(_weights(increment * likelihood))
+        return effective_number(weights_of(increment * likelihood))
 
     if effective(most) >= needed:
         return most

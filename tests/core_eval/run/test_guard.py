@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
@@ -17,6 +18,8 @@ from agents.agent import Action, ToolCallAction
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
+from configs.tasks_loader import load_task
+from configs.twin_config import TwinConfig, TwinGuard
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.events import ignore
 from core_eval.rig.opening import open_rig
@@ -27,6 +30,8 @@ from devices.device import Emit
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question, Reply
+from firmware_bridge.guard import GuardMode
+from pathrig import run
 from sims.farm_rover.simulator import FarmSimulator
 
 pytestmark = pytest.mark.serial
@@ -267,3 +272,64 @@ def test_a_stop_while_the_guard_decides_holds_the_call_back(tmp_path: Path) -> N
     assert (episode.status, episode.stop_reason) == ("stopped", "person")
     assert [(step.status, step.call_id is None) for step in steps] == [("ok", False), ("blocked", True)]
     assert steps[1].guard_reason == "stopped by a person"
+
+
+WET = {"plants": {"plant_B": {"moisture": 0.3}}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [("approve", "ok", "approved by a person"), ("refuse", "blocked", "not approved")],
+)
+def test_the_twin_asks_before_a_call_that_would_do_harm(
+    tmp_path: Path, answer: Answer, status: str, said: str
+) -> None:
+    people, path = People(answer), tmp_path / "log.db"
+    task = load_task("water_one_plant", init=WET)
+    config = load_rig("sim:farm_rover").model_copy(
+        update={"twin": TwinConfig(world="farm_rover", guard=TwinGuard(asks_from=0.5, blocks_from=1.0))}
+    )
+    with open_rig(config) as session, RunLog(path) as log, StopSignals() as signals:
+        run_id = log.begin_run({}, {}, {})
+        assignment = Assignment(run_id, 0, 5, task, "player", {"beta": 0.5}, GuardMode.TWIN, True)
+        actions = (UNLOCK, MOVE, ToolCallAction("scan_plant", {"plant_id": "plant_B"}), WATER, LOCK)
+        Episode(assignment, session, Player(actions), signals, ignore, people).run(log)
+    with LogReader(path) as reader:
+        row = reader.episodes()[-1]
+        steps = reader.steps(row.id)
+    assert row.guard == "twin" and people.asked == ["water_plant"]
+    assert [step.status for step in steps] == ["ok", "ok", "ok", status, "ok"]
+    reason = steps[3].guard_reason or ""
+    assert reason.startswith(said) and "twin harm" in reason and "leaching plant_B" in reason
+
+
+def test_the_twin_refuses_what_would_do_harm(tmp_path: Path) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(
+        "name: wary\nurl: sim:farm_rover\n"
+        "twin: {world: farm_rover, guard: {asks_from: 0.4, blocks_from: 0.4}}\n"
+    )
+    log = run("water_one_plant", "oracle", rig=rig, db=tmp_path / "log.db", init=WET, guard="twin")
+    with LogReader(log.path) as reader:
+        steps = reader.steps(reader.episodes()[-1].id)
+    assert (steps[2].status, steps[2].error_code) == ("blocked", "twin")
+    dry = run("water_one_plant", "oracle", rig=rig, db=tmp_path / "log.db", guard="twin")
+    assert dry.episodes[-1].scores["path_correctness"] == 1.0
+
+
+def test_a_rig_without_a_twin_cannot_be_asked(tmp_path: Path) -> None:
+    symbol = {"name": "fertilise", "arguments": {}}
+    nodes = [
+        {
+            "name": "a",
+            "is_final": False,
+            "transitions": [{"symbols": ["F"], "from": "a", "to": "b"}],
+        },
+        {"name": "b", "is_final": True, "transitions": []},
+    ]
+    record = {"prompt_id": "own", "world": "x", "prompt": "Go.", "nodes": nodes, "alphabet": {"F": symbol}}
+    tasks, rig = tmp_path / "core.json", tmp_path / "rig.yaml"
+    tasks.write_text(json.dumps([record]))
+    rig.write_text("name: bare\nurl: mqtt://localhost/bare\n")
+    with pytest.raises(ConfigError, match="rig bare has no twin"):
+        run(f"{tasks}#own", "oracle", rig=rig, db=tmp_path / "log.db", guard="twin")
