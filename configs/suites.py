@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from glob import glob, has_magic
 from pathlib import Path
 
 from configs.errors import ConfigError
 from configs.operator import ASK
 from configs.task import Task
-from configs.tasks_loader import TASKS_FOLDER, TaskFile, merged_files, read_tasks, task_builder, task_files
+from configs.tasks_loader import (
+    TASKS_FOLDER,
+    ScoredTasks,
+    TaskFile,
+    load_scored,
+    merged_files,
+    read_tasks,
+    task_builder,
+    task_files,
+)
 from configs.worlds_loader import known_world
 from configs.yaml_file import nearest
 from core_eval.text.foreign_text import STDIN
@@ -40,7 +50,7 @@ def read_suite(ref: str) -> TaskFile:
     if world is not None or ref == HAZARDS:
         found = merged_files(read_tasks(file) for file in task_files())
         own = tuple(task for task in found.tasks if _belongs(task, world))
-        found = TaskFile(own, found.malformed)
+        found = replace(found, tasks=own)
     elif (task := _task(ref)) is not None:
         found = TaskFile((task,), {})
     else:
@@ -48,6 +58,24 @@ def read_suite(ref: str) -> TaskFile:
     if not found.tasks and not found.malformed:
         raise ConfigError(f"suite {ref!r} has no tasks")
     return found
+
+
+def every_task() -> TaskFile:
+    """Return the tasks that ship with the kit, and the instances of templates that are in `core`."""
+    shipped = read_tasks()
+    known = {task.id for task in shipped.tasks}
+    return merged_files([shipped, *(read_tasks(file, without=known) for file in suite_files(CORE))])
+
+
+def scored_suite(ref: str) -> ScoredTasks:
+    """Return the tasks of a task file or suite for scoring; of CORE's JSON without regard to worlds.
+
+    Raises:
+        ConfigError: there is no such suite, a file is wrong as a whole, or no task of it can be used.
+    """
+    path = Path(ref)
+    is_file = path == STDIN or path.is_file()
+    return load_scored(path) if is_file else ScoredTasks.of(read_suite(ref))
 
 
 def suite_files(ref: str) -> list[Path]:

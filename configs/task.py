@@ -13,7 +13,7 @@ from configs.idle_writes import IdleWrites
 from configs.operator import ASK_TOOL, Conversation, Operator
 from configs.task_entry import Difficulty, LeftOut, TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
-from core_eval.path import Symbol, TaskAutomaton
+from core_eval.path import ScoredTask, Symbol, TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
 from devices.device_type import DeviceType, takes
 
@@ -119,6 +119,10 @@ class Task:
         """
         world = self.world
         return None if world is None else IdleWrites(lambda: make_simulator(world, seed), self.init, seed)
+
+    def scored(self) -> ScoredTask:
+        """Return what a path is scored by."""
+        return ScoredTask(self.automaton, self.ending, self.idle_writes())
 
     def at_site(self, site: World) -> Task:
         """Return the same task, with tool texts that state the facts of a physical rig's site."""

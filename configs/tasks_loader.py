@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from configs.core_file import is_core_text, load_core_file
 from configs.core_tasks import MalformedTaskError, aliased_builds, core_builds
 from configs.errors import ConfigError
-from configs.idle_writes import IdleWrites
 from configs.task import Build, Task
 from configs.task_entry import SuiteEntry, TaskEntry
 from configs.task_template import Template
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from configs.yaml_task import YamlTask
-from core_eval.path import TaskAutomaton
-from core_eval.path.endings import AskedEnding
+from core_eval.path import ScoredTask
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
 from sims.world_type import WORLD_TYPES
 
+Instances: TypeAlias = Callable[[int], Build]
+"""Returns what makes the instance of a template that a seed draws."""
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 
 
@@ -45,10 +45,12 @@ class TaskFile:
 
     Attributes:
         malformed: one line for each fault, by the task's id.
+        instances: what makes instances of its templates by seed, by the template's id.
     """
 
     tasks: tuple[Task, ...]
     malformed: Mapping[str, tuple[str, ...]]
+    instances: Mapping[str, Instances] = field(default_factory=dict)
 
 
 def list_tasks(file: Path | None = None) -> list[Task]:
@@ -64,57 +66,83 @@ def merged_files(files: Iterable[TaskFile]) -> TaskFile:
     """Return the tasks of several files as those of one."""
     tasks: list[Task] = []
     malformed: dict[str, tuple[str, ...]] = {}
+    instances: dict[str, Instances] = {}
     for file in files:
         tasks += file.tasks
         malformed |= file.malformed
-    return TaskFile(tuple(tasks), malformed)
+        instances |= file.instances
+    return TaskFile(tuple(tasks), malformed, instances)
 
 
-def read_tasks(file: Path | None = None) -> TaskFile:
+def read_tasks(file: Path | None = None, *, without: Container[str] = ()) -> TaskFile:
     """List the same tasks; a malformed one is reported instead of raised.
+
+    Args:
+        file: as for `list_tasks`.
+        without: ids of tasks that are left out, and not built.
 
     Raises:
         ConfigError: the file is wrong as a whole.
     """
-    return _task_file(_all_entries(file))
+    return _task_file(entry for entry in _all_entries(file) if entry.id not in without)
 
 
 @dataclass(frozen=True)
-class TaskAutomata:
-    """The automata of a task file, for scoring alone.
+class ScoredTasks:
+    """The tasks of a file, for scoring alone.
 
     Attributes:
-        automata: by the task's id.
+        tasks: by id.
         malformed: what is wrong with the others, one line for each fault.
-        endings: how those are to be ended that a file of ours holds, by id.
-        idle: what tells which writes change nothing, by id, where a world is known.
+        instances: as those of a `TaskFile`.
     """
 
-    automata: Mapping[str, TaskAutomaton]
+    tasks: Mapping[str, ScoredTask]
     malformed: Mapping[str, tuple[str, ...]]
-    endings: Mapping[str, AskedEnding] = field(default_factory=dict)
-    idle: Mapping[str, IdleWrites] = field(default_factory=dict)
+    instances: Mapping[str, Instances] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: TaskFile) -> ScoredTasks:
+        """Return the sound tasks of a file for scoring."""
+        return cls({task.id: task.scored() for task in found.tasks}, found.malformed, found.instances)
+
+    def find(self, name: str) -> ScoredTask:
+        """Return the task with that id, or the instance of a template of the file.
+
+        Raises:
+            LookupError: there is none, or it is malformed.
+        """
+        if name in self.malformed:
+            raise LookupError(f"malformed in the task file: {'; '.join(self.malformed[name])}")
+        return self.tasks[name] if name in self.tasks else self._instance(name)
+
+    @cached_property
+    def _instance(self) -> Callable[[str], ScoredTask]:
+        return lru_cache(maxsize=1024)(self._drawn)
+
+    def _drawn(self, name: str) -> ScoredTask:
+        build = _drawn(self.instances, name)
+        if build is None:
+            raise LookupError("not in the task file")
+        try:
+            return build({}).scored()
+        except ConfigError as error:
+            raise LookupError(f"malformed in the task file: {error}") from None
 
 
-def load_automata(path: Path) -> TaskAutomata:
-    """Return the automata of a task file; of CORE's JSON without regard to worlds and tools.
+def load_scored(path: Path) -> ScoredTasks:
+    """Return the tasks of a file for scoring; of CORE's JSON without regard to worlds and tools.
 
     Raises:
         ConfigError: the file is wrong as a whole, or no task of it can be used.
     """
     text = _text(path)
     if is_core_text(text):
-        content = load_core_file(path, text)
-        found = TaskAutomata({task.id: task.automaton for task in content.tasks}, content.malformed)
+        core = load_core_file(path, text)
+        found = ScoredTasks({task.id: ScoredTask(task.automaton) for task in core.tasks}, core.malformed)
     else:
-        tasks = _task_file(_yaml_entries(path, text))
-        found = TaskAutomata(
-            {task.id: task.automaton for task in tasks.tasks},
-            tasks.malformed,
-            {task.id: task.ending for task in tasks.tasks},
-            {task.id: idle for task in tasks.tasks if (idle := task.idle_writes()) is not None},
-        )
-    if not found.automata:
+        found = ScoredTasks.of(_task_file(_yaml_entries(path, text)))
+    if not found.tasks:
         reasons = [fault for faults in found.malformed.values() for fault in faults]
         raise ConfigError("; ".join(["holds no task that can be used", *reasons]), file=path)
     return found
@@ -123,14 +151,16 @@ def load_automata(path: Path) -> TaskAutomata:
 def _task_file(entries: Iterable[_Entry]) -> TaskFile:
     tasks: list[Task] = []
     malformed: dict[str, tuple[str, ...]] = {}
+    instances: dict[str, Instances] = {}
     for entry in entries:
+        instances |= entry.instances
         try:
             tasks.append(entry.build({}))
         except MalformedTaskError as error:
             malformed[entry.id] = error.faults
         except ConfigError as error:
             malformed[entry.id] = (str(error),)
-    return TaskFile(tuple(tasks), malformed)
+    return TaskFile(tuple(tasks), malformed, instances)
 
 
 def _all_entries(file: Path | None) -> Iterator[_Entry]:
@@ -159,6 +189,11 @@ def task_builder(ref: str) -> Build:
     Raises:
         ConfigError: no such task, or its entry is wrong; making it raises the same.
     """
+    return _referred(ref).build
+
+
+def _referred(ref: str) -> _Entry:
+    """Return the entry that a reference means, or one for the instance that it means."""
     name, _, wanted = ref.partition("#")
     path = Path(name)
     is_file = path == STDIN or path.is_file()
@@ -170,10 +205,10 @@ def task_builder(ref: str) -> Build:
     for file in [path] if is_file else task_files(wanted.partition("@")[0]):
         for entry in _entries(file) if is_file else _shipped_entries(file):
             if (build := entry.find(wanted)) is not None:
-                return build
+                return replace(entry, id=wanted, build=build)
             entries.append(entry)
     if not wanted and len(entries) == 1:
-        return entries[0].build
+        return entries[0]
     fault = f"no task {wanted!r}" if wanted else "it has several tasks, name one as FILE#ID"
     if any(entry.id == wanted.rpartition("@")[0] for entry in entries):
         fault += " (only a template has instances by seed)"
@@ -193,14 +228,17 @@ class _Entry:
 
     id: str
     build: Build
-    instances: Mapping[str, Callable[[int], Build]] = field(default_factory=dict)
+    instances: Mapping[str, Instances] = field(default_factory=dict)
 
     def find(self, wanted: str) -> Build | None:
         """Return what makes the task with that id, where it is this one or an instance of it."""
-        if wanted == self.id:
-            return self.build
-        own, _, seed = wanted.rpartition("@")
-        return self.instances[own](int(seed)) if own in self.instances and seed.isdecimal() else None
+        return self.build if wanted == self.id else _drawn(self.instances, wanted)
+
+
+def _drawn(instances: Mapping[str, Instances], wanted: str) -> Build | None:
+    """Return what makes the instance `ID@SEED`; None where that is none of these templates'."""
+    template, _, seed = wanted.rpartition("@")
+    return instances[template](int(seed)) if template in instances and seed.isdecimal() else None
 
 
 @cache
@@ -259,7 +297,7 @@ def _listed_entries(file: YamlFile) -> Iterator[_Entry]:
     entry = file.validate(SuiteEntry)
     for index, ref in enumerate(entry.suite):
         with file.at("suite", index):
-            yield _Entry(ref, task_builder(ref))
+            yield replace(_referred(ref), id=ref)
 
 
 def _written(file: YamlFile, index: int) -> _Entry:

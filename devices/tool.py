@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from string import Formatter
 from typing import Any
 
@@ -147,7 +148,7 @@ class Tool:
     def parameters(self) -> dict[str, Any]:
         """Return the JSON schema of its arguments, with the descriptions as written."""
         properties: dict[str, Any] = {}
-        for name, field_ in self.arguments.model_json_schema().get("properties", {}).items():
+        for name, field_ in _schema(self.arguments).get("properties", {}).items():
             properties[name] = {key: value for key, value in field_.items() if key != "title"}
         required = [name for name, one in self.arguments.model_fields.items() if one.is_required()]
         return {"type": "object", "properties": properties, "required": required}
@@ -156,6 +157,11 @@ class Tool:
         if self.world is None and any(name is not None for _, name, _, _ in _FACTS.parse(written)):
             raise ValueError(f"the text of {self.name} states facts of a world: use in_world first")
         return with_facts(written, self.world or {})
+
+
+@cache
+def _schema(arguments: type[ToolArguments]) -> dict[str, Any]:
+    return arguments.model_json_schema()
 
 
 class _Facts(Formatter):

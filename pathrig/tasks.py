@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from configs.core_tasks import MalformedTaskError
-from configs.suites import read_suite
+from configs.suites import read_suite, scored_suite
 from configs.task import Task
-from configs.tasks_loader import load_automata, load_task, read_tasks
+from configs.tasks_loader import load_task, read_tasks
 from core_eval.path import Call, Scores, TaskAutomaton, score_path
 from core_eval.traces.messages import read_calls
 from core_eval.traces.scored_traces import ended_as_asked, score_traces
@@ -103,7 +103,7 @@ def score_file(
     """Score a file of traces, one at a time, so that a file of any length streams through.
 
     Args:
-        tasks: a task file, YAML or CORE's JSON.
+        tasks: a task file, YAML or CORE's JSON, or a suite, as for `load_tasks`.
         traces: JSON lines, a trace each: `{"trace": ID, "task": TASK, "calls": [...]}`.
         beta, lam, faults_are_harm, reading: as for `score`.
 
@@ -114,14 +114,11 @@ def score_file(
         configs.errors.ConfigError: the task file is wrong as a whole.
         OSError: the traces cannot be read.
     """
-    found = load_automata(Path(tasks))
+    found = scored_suite(str(tasks))
     with Path(traces).open("rb") as lines:
         for scored in score_traces(
             read_traces(lines, file=str(traces)),
-            found.automata,
-            malformed=found.malformed,
-            endings=found.endings,
-            idle=found.idle,
+            found.find,
             beta=beta,
             lam=lam,
             faults_are_harm=faults_are_harm,

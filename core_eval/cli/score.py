@@ -22,7 +22,7 @@ from core_eval.cli.output import (
 from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from configs.tasks_loader import TaskAutomata
+    from configs.tasks_loader import ScoredTasks
     from core_eval.report.tables.traces import TraceSummary
     from core_eval.text.foreign_text import Lines
 
@@ -33,7 +33,11 @@ BETA, LAM = 0.5, 0.5
 
 def score(
     tasks: Annotated[
-        Path | None, typer.Option(help="Task file, YAML or CORE's JSON; - is standard input.")
+        str | None,
+        typer.Option(
+            help="Task file (YAML or CORE's JSON; - is standard input), or what else names tasks: core, a "
+            "world, a folder, a task."
+        ),
     ] = None,
     traces: Annotated[Path | None, typer.Option(help="Traces, JSON lines; - is standard input.")] = None,
     rules: Annotated[
@@ -132,7 +136,7 @@ def _check_rules(
 
 
 def _score_traces(
-    tasks: Path,
+    tasks: str,
     traces: Path,
     out: Path | None,
     parameters: Mapping[str, Any],
@@ -149,7 +153,7 @@ def _score_traces(
         raise UsageError(
             "--aggregate compares means, which are not printed as lines: give --json or --out FILE"
         )
-    if str(tasks) == str(traces) == "-":
+    if tasks == str(traces) == "-":
         raise UsageError("--tasks and --traces cannot both be standard input")
     # Without a summary, any number of traces is streamed in constant memory.
     summary = None if out is None and not as_json else _summary(aggregate)
@@ -159,13 +163,10 @@ def _score_traces(
         lines = stack.enter_context(_opened(traces))
         written = None
         if out is not None:
-            written = stack.enter_context(replaced_file(out, "--out", inputs=[tasks, traces]))
+            written = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces]))
         found = score_traces(
             read_traces(lines, file=str(traces)),
-            known.automata,
-            malformed=known.malformed,
-            endings=known.endings,
-            idle=known.idle,
+            known.find,
             identified=summary is not None,
             **parameters,
         )
@@ -211,13 +212,13 @@ def _print_summary(summary: TraceSummary, gated: bool) -> None:
         shown.print(INEXACT_NOTE)
 
 
-def _known_tasks(path: Path) -> TaskAutomata:
-    """Load the automata of a task file; print malformed tasks and cycles on standard error."""
-    from configs.tasks_loader import load_automata
+def _known_tasks(ref: str) -> ScoredTasks:
+    """Load the tasks of a file or suite; print malformed tasks and cycles on standard error."""
+    from configs.suites import scored_suite
 
-    known = load_automata(path)
+    known = scored_suite(ref)
     print_faults(known.malformed)
-    warn_of_cycles(known.automata.values())
+    warn_of_cycles(task.automaton for task in known.tasks.values())
     return known
 
 

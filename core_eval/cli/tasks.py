@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from configs.suites import CORE, read_suite
-from configs.tasks_loader import load_task, merged_files, read_tasks
+from configs.suites import every_task, read_suite
+from configs.tasks_loader import load_task
 from core_eval.cli import tasks_verify
 from core_eval.cli.output import Json, UsageError, console, print_faults, print_json
 from core_eval.cli.pictures import draw, made_calls
@@ -35,8 +35,7 @@ def list_all(
     json: Json = False,
 ) -> int:
     """List tasks. Exit with 2 if some of a file are malformed; the others are listed."""
-    found = read_suite(suite) if suite else merged_files([read_tasks(), read_suite(CORE)])
-    listed = {task.id: task for task in found.tasks} if suite is None else dict(enumerate(found.tasks))
+    found = read_suite(suite) if suite else every_task()
     print_faults(found.malformed)
     if json:
         print_json(
@@ -50,12 +49,12 @@ def list_all(
                     "prompt": task.prompt,
                     "file": str(task.file),
                 }
-                for task in listed.values()
+                for task in found.tasks
             ]
         )
     else:
         table = Table("task", "device", "prompt")
-        for task in listed.values():
+        for task in found.tasks:
             table.add_row(Text(task.id), task.device.name, Text(task.prompt))
         console().print(table)
     return MALFORMED if found.malformed else DONE

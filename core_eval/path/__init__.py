@@ -5,7 +5,7 @@ from core_eval.path.calls import Call, CallStatus, StepKind, StepVerdict
 from core_eval.path.core_json import CoreFile, CoreTask, parse_core_json
 from core_eval.path.patterns import Anything, Exact, Excluded, Near, OneOf, Pattern, Range
 from core_eval.path.plan import compile_plan, plan_symbols
-from core_eval.path.scorer import OnlineScorer, Scores, accepts, score_path
+from core_eval.path.scorer import OnlineScorer, ScoredTask, Scores, accepts, score_path
 from core_eval.path.symbols import Symbol
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "OnlineScorer",
     "Pattern",
     "Range",
+    "ScoredTask",
     "Scores",
     "StepKind",
     "StepVerdict",

@@ -8,26 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 
+class _Part:
+    """Keeps what is computed of it: plans share parts, and each would be taken apart again and again."""
+
+    __match_args__: tuple[str, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((type(self), *(getattr(self, name) for name in self.__match_args__)))
+
+
 @dataclass(frozen=True)
-class Step:
+class Step(_Part):
     """One symbol."""
+
+    __hash__ = _Part.__hash__
 
     symbol: str
 
 
 @dataclass(frozen=True)
-class Sequence:
+class Sequence(_Part):
     """Parts one after the other; no part is itself a sequence."""
+
+    __hash__ = _Part.__hash__
 
     parts: tuple[Plan, ...]
 
 
 @dataclass(frozen=True)
-class AnyOrder:
+class AnyOrder(_Part):
     """Blocks in any order; the steps of a block are not interleaved with others."""
+
+    __hash__ = _Part.__hash__
 
     blocks: tuple[Plan, ...]
 
@@ -39,8 +59,10 @@ class AnyOrder:
 
 
 @dataclass(frozen=True)
-class Interleaved:
+class Interleaved(_Part):
     """Blocks side by side: the steps of each keep their order, those of others may come between them."""
+
+    __hash__ = _Part.__hash__
 
     blocks: tuple[Plan, ...]
 
@@ -52,8 +74,10 @@ class Interleaved:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(_Part):
     """Exactly one of the options."""
+
+    __hash__ = _Part.__hash__
 
     options: tuple[Plan, ...]
 
@@ -91,6 +115,14 @@ def may_end(plan: Plan) -> bool:
 
 def openings(plan: Plan) -> list[tuple[str, Plan]]:
     """Return every first symbol with the plan that follows it, in written order."""
+    known = vars(plan)
+    if "openings" not in known:
+        known["openings"] = _openings(plan)
+    found: list[tuple[str, Plan]] = known["openings"]
+    return found
+
+
+def _openings(plan: Plan) -> list[tuple[str, Plan]]:
     match plan:
         case Step(symbol):
             return [(symbol, EMPTY)]

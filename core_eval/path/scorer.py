@@ -11,6 +11,7 @@ from core_eval.path.alignment import align, make_row
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, CallClass, CallStatus, StepKind, StepVerdict
 from core_eval.path.edit_row import GraphRow, TreeRow
+from core_eval.path.endings import AskedEnding
 from core_eval.path.golden import GoldenGraph, golden_graph
 from core_eval.path.metrics import harmful_call_rate, prefix_criticality
 
@@ -21,6 +22,21 @@ EXECUTED_OR_REFUSED = frozenset({CallStatus.OK, CallStatus.REJECTED, CallStatus.
 
 
 HARM_CLASSES = (CallClass.OFF_PATH, CallClass.REFUSED_WRITE, CallClass.INVALID)
+
+
+@dataclass(frozen=True)
+class ScoredTask:
+    """What a path is scored by.
+
+    Attributes:
+        automaton: the task's.
+        ending: how it is to be ended; None where its file cannot say.
+        idle: tells which writes change nothing; None without a world.
+    """
+
+    automaton: TaskAutomaton
+    ending: AskedEnding | None = None
+    idle: Idle | None = None
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ Traces that repeat others are not scored again: what a scorer has seen so far is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.endings import AskedEnding
-from core_eval.path.scorer import Idle, OnlineScorer, Scores
+from core_eval.path.scorer import OnlineScorer, ScoredTask, Scores
 from core_eval.text.json_text import json_text
 from core_eval.traces.memo import Memo
 from core_eval.traces.trace_file import BadTrace, Course, Trace
@@ -74,11 +72,8 @@ class _Course(NamedTuple):
 
 def score_traces(
     traces: Iterable[Trace | BadTrace],
-    automata: Mapping[str, TaskAutomaton],
+    find: Callable[[str], ScoredTask],
     *,
-    malformed: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    endings: Mapping[str, AskedEnding] = MappingProxyType({}),
-    idle: Mapping[str, Idle] = MappingProxyType({}),
     identified: bool = False,
     beta: float = 0.5,
     lam: float = 0.5,
@@ -87,10 +82,9 @@ def score_traces(
 ) -> Iterator[Scored]:
     """Yield each trace with its scores, in order, or with its fault.
 
-    `automata` are keyed by prompt_id as text; `malformed` holds the faults of the task file's other records,
-    `endings` how tasks are to be ended: a trace that says how it ended is accepted only if it ended so.
-    `idle` tells of each task's writes that they change nothing. With `identified`, identities are told.
-    Raises ValueError for `beta`, `lam` or `reading` out of range.
+    `find` returns a task by its id as text, or raises LookupError that says what it is. A trace that says how
+    it ended is accepted only if it ended as its task asks. With `identified`, identities are told. Raises
+    ValueError for `beta`, `lam` or `reading` out of range.
     """
     courses: Memo[tuple[str, int], _Course] = Memo()
     paths: Memo[tuple[Any, ...], tuple[Mapping[str, Any], str]] = Memo()
@@ -104,20 +98,18 @@ def score_traces(
         if known is not None:
             yield Scored(trace, known.scores, known.text, known.identity)
             continue
-        automaton = automata.get(name)
-        if automaton is None:
-            fault = "not in the task file"
-            if name in malformed:
-                fault = f"malformed in the task file: {'; '.join(malformed[name])}"
-            yield _failed(trace, f"task {trace.task!r} is {fault}")
+        try:
+            task = find(name)
+        except LookupError as error:
+            yield _failed(trace, f"task {trace.task!r} is {error}")
             continue
         scorer = OnlineScorer(
-            automaton,
+            task.automaton,
             beta=beta,
             lam=lam,
             faults_are_harm=faults_are_harm,
             reading=reading,
-            idle=idle.get(name),
+            idle=task.idle,
         )
         step = scorer.step
         for call in course.calls:
@@ -126,8 +118,8 @@ def score_traces(
         kept = paths.get(key)
         if kept is None:
             scores = scorer.scores()
-            if name in endings and scores.reading > 1:
-                scores = ended_as_asked(scores, endings[name], course.end, course.said)
+            if task.ending is not None and scores.reading > 1:
+                scores = ended_as_asked(scores, task.ending, course.end, course.said)
             record = score_record(scores)
             kept = paths.keep(key, (record, json_text(record)[1:]))
         identity = hash((name, course.identity())) if identified else 0

@@ -185,6 +185,10 @@ class SoftwareWorld(Simulator[State]):
         """The state, without what does not change."""
         return self.state.model_dump(mode="json", exclude={"sensors", "faults"})
 
+    def _copied(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        # Several times as fast as copy.deepcopy.
+        return dict(pickle.loads(pickle.dumps(dict(parts))))
+
     def coarse_state(self) -> dict[str, Any]:
         """The state: a check of the end state reads the whole data base."""
         return self.state_dict()

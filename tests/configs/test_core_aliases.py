@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from configs.errors import ConfigError
-from configs.tasks_loader import list_tasks, load_automata, load_task
+from configs.tasks_loader import list_tasks, load_scored, load_task
 from core_eval.cli.main import main
 from core_eval.path import Excluded
 
@@ -77,7 +77,7 @@ def test_an_alias_table_renames_tools_and_arguments(capsys: pytest.CaptureFixtur
     episode = run("mine.yaml#7", capsys)
     assert (episode["path_correctness"], episode["harmful_calls"]) == (1.0, 0)
     assert load_task("mine.yaml").init == {"accounts": {"savings": {"balance": 1.0}}}
-    tools = {symbol.tool for symbol in load_automata(Path("mine.yaml")).automata["7"].symbols.values()}
+    tools = {symbol.tool for symbol in load_scored(Path("mine.yaml")).find("7").automaton.symbols.values()}
     assert tools == {"create_account", "deposit", "check_balance"}
     assert main(["tasks", "verify", "mine.yaml"]) == 0
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from configs.tasks_loader import load_task
 from core_eval.cli.main import main
-from core_eval.log import RunLog
+from core_eval.log import LogReader, RunLog
 
 RANDOM = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "random"]
 TASKS = """
@@ -350,3 +351,26 @@ def test_the_new_file_has_the_rights_of_the_old_one() -> None:
     finally:
         os.umask(mask)
     assert Path("new.jsonl").stat().st_mode & 0o777 == 0o640
+
+
+def test_instances_of_templates_are_scored_by_file_task_and_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "--task", "mail_release_note@7", "--rig", "sim:communication", "--agent", "mutated:0.5"]
+    assert main([*command, "--json"]) == 0
+    (logged,) = json.loads(capsys.readouterr().out)["episodes"]
+    with LogReader(Path("pathrig.db")) as log:
+        calls = [
+            {"name": step.tool, "arguments": step.arguments, "status": step.status} for step in log.steps(1)
+        ]
+    trace = {"trace": 1, "task": "mail_release_note@7", "calls": calls}
+    Path("traces.jsonl").write_text(json.dumps(trace))
+    file = load_task("mail_release_note").file
+    Path("suite.yaml").write_text("suite: [mail_release_note]")
+    for tasks in (str(file), "suite.yaml", "mail_release_note@7"):
+        assert main(["score", "--tasks", tasks, "--traces", "traces.jsonl"]) == 0
+        scores = json.loads(capsys.readouterr().out)
+        shared = scores.keys() & logged.keys() - {"task", "faults"}
+        assert "pc_ktc" in shared and scores["harmful_calls"]
+        assert {name: scores[name] for name in shared} == {name: logged[name] for name in shared}
+    Path("traces.jsonl").write_text(json.dumps({**trace, "task": "mail_release_note@x"}))
+    assert main(["score", "--tasks", str(file), "--traces", "traces.jsonl"]) == 1
+    assert "'mail_release_note@x' is not in the task file" in capsys.readouterr().out

@@ -10,15 +10,16 @@ from random import Random
 import pytest
 from strategies_core import STATUSES, automaton_of, calls_of, graph, with_loops
 
-from core_eval.path import Call, compile_plan, score_path
+from configs.tasks_loader import ScoredTasks
+from core_eval.path import Call, ScoredTask, compile_plan, score_path
 from core_eval.path.endings import AskedEnding
 from core_eval.traces import memo
 from core_eval.traces.scored_traces import SCORE_NAMES, score_record, score_traces
 from core_eval.traces.trace_file import BadTrace, Course, Trace, read_traces
 
 TASKS = {
-    "7": compile_plan(["a", "b"], free_reads=["look"], file="f", task="7"),
-    "x": compile_plan([{"any_order": ["a", "b", "c"]}], free_reads=[], file="f", task="x"),
+    "7": ScoredTask(compile_plan(["a", "b"], free_reads=["look"], file="f", task="7")),
+    "x": ScoredTask(compile_plan([{"any_order": ["a", "b", "c"]}], free_reads=[], file="f", task="x")),
 }
 
 
@@ -28,7 +29,7 @@ def line(**record):
 
 def scored(lines, **parameters):
     """The records of a traces file, as they come back from its scores file."""
-    found = score_traces(read_traces(lines, file="traces.jsonl"), TASKS, **parameters)
+    found = score_traces(read_traces(lines, file="traces.jsonl"), ScoredTasks(TASKS, {}).find, **parameters)
     return (json.loads(one.line) for one in found)
 
 
@@ -43,7 +44,7 @@ def test_a_line_in_a_line_out():
     assert list(first) == ["trace", "task", *SCORE_NAMES]
     assert (first["trace"], first["task"]) == ("one", 7)
     path = [Call("a", {}), Call("look", {"x": 1}), Call("b", {}, "rejected")]
-    scores = score_path(TASKS["7"], path).as_dict()
+    scores = score_path(TASKS["7"].automaton, path).as_dict()
     assert {name: first[name] for name in SCORE_NAMES} == {name: scores[name] for name in SCORE_NAMES}
     assert (second["trace"], second["task"], second["efficiency"]) == (2, "x", None)
 
@@ -51,7 +52,7 @@ def test_a_line_in_a_line_out():
 def test_floats_keep_their_last_bit():
     calls = [{"name": name} for name in ("b", "a", "b", "c", "nothing")]
     (record,) = scored([line(task="x", calls=calls)], beta=0.3, lam=0.7)
-    scores = score_path(TASKS["x"], [Call(call["name"], {}) for call in calls], beta=0.3, lam=0.7)
+    scores = score_path(TASKS["x"].automaton, [Call(call["name"], {}) for call in calls], beta=0.3, lam=0.7)
     for name in ("path_correctness", "pc_ktc", "prefix_criticality", "harmful_call_rate"):
         assert record[name] == getattr(scores, name)
 
@@ -107,20 +108,17 @@ def test_what_a_trace_may_say_besides_leaves_its_scores_as_they_are():
 
 
 def test_of_a_task_that_asks_for_no_call_the_end_decides():
-    tasks = {"7": TASKS["7"]}
     nothing = compile_plan([], free_reads=["look"], file="f", task="no")
     ends = {"decline": "decline", "done": {"done": "fine"}, "limit": "max_steps", "": None}
     lines = [line(task="no", **({"end": end} if end else {})) for end in ends.values()]
     for answer, right in (("decline", "decline"), ("nothing", "done")):
         traces = read_traces(lines, file="f")
-        found = [
-            one.scores["accepted"]
-            for one in score_traces(traces, {"no": nothing}, endings={"no": AskedEnding(answer)})
-        ]
+        find = ScoredTasks({"no": ScoredTask(nothing, AskedEnding(answer))}, {}).find
+        found = [one.scores["accepted"] for one in score_traces(traces, find)]
         assert found == [name in (right, "") for name in ends]
     calls = [{"name": "a"}, {"name": "b"}]
     (record,) = scored([line(calls=calls, end="decline")])
-    assert record["accepted"] and tasks
+    assert record["accepted"]
 
 
 def test_identical_traces_have_one_identity():
@@ -136,7 +134,10 @@ def test_identical_traces_have_one_identity():
         line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}], end="done"),
     ]
     traces = read_traces([*same, *others], file="f")
-    numbers = [one.identity for one in score_traces(traces, {**TASKS, "x": TASKS["7"]}, identified=True)]
+    numbers = [
+        one.identity
+        for one in score_traces(traces, ScoredTasks({**TASKS, "x": TASKS["7"]}, {}).find, identified=True)
+    ]
     assert numbers[0] == numbers[1]
     assert len(set(numbers)) == 1 + len(others)
 
@@ -150,7 +151,7 @@ def test_read_traces_gives_calls():
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file():
     text = line(calls=[{"name": "a"}, {"name": "look"}, {"name": "nothing"}, {"name": "b"}])
-    scores = score_traces(read_traces(repeat(text), file="f"), TASKS)
+    scores = score_traces(read_traces(repeat(text), file="f"), ScoredTasks(TASKS, {}).find)
     list(islice(scores, 5000))
     tracemalloc.start()
     for _ in islice(scores, 1000):
@@ -176,12 +177,15 @@ def test_traces_that_repeat_have_the_scores_of_traces_alone(monkeypatch, kept):
             {"name": one.name, "status": one.status, "result": rng.choice([True, 1, 1.0])} for one in calls
         ]
         lines.append(line(task=name, calls=told))
-    found = [dict(one.scores) for one in score_traces(read_traces(lines, file="f"), automata)]
+    found = [
+        dict(one.scores)
+        for one in score_traces(read_traces(lines, file="f"), lambda name: ScoredTask(automata[name]))
+    ]
     assert found == alone
 
 
 def test_arguments_of_other_types_are_other_calls():
-    task = compile_plan([{"a": {"x": True}}], free_reads=[], file="f", task="t")
+    task = ScoredTask(compile_plan([{"a": {"x": True}}], free_reads=[], file="f", task="t"))
     lines = [line(task="t", calls=[{"name": "a", "arguments": {"x": x}}]) for x in (1, True, 1.0, True, 1)]
-    found = [one.scores["accepted"] for one in score_traces(read_traces(lines, file="f"), {"t": task})]
+    found = [one.scores["accepted"] for one in score_traces(read_traces(lines, file="f"), lambda _: task)]
     assert found == [False, True, False, True, False]
