@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, cast
 
 import typer
@@ -14,6 +15,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "demo": "Run three agents on two simulated rigs, and compare them.",
         "run": "Run episodes, log every call, and score them.",
         "score": "Score traces from any source, or rescore a log.",
+        "import": "Write the traces of other programs to a log.",
         "compare": "Compare two logs, or the agents of one.",
         "show": "List a log's episodes, or show one step by step.",
         "report": "Write a log as HTML that opens offline.",
@@ -116,14 +118,18 @@ class _Commands(Mapping[str, Any]):
 
 
 def _command(name: str) -> Any:
-    """Return the command of a verb: the `app` of the module of its name, or the function of its name."""
-    module = import_module(f"core_eval.cli.{name}")
+    """Return the command of a verb: the `app` of the module of its name, or the function of its name.
+
+    A name that is a word of Python has an underscore after it.
+    """
+    python = f"{name}_" if iskeyword(name) else name
+    module = import_module(f"core_eval.cli.{python}")
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.callback()(lambda: None)
     if hasattr(module, "app"):
         app.add_typer(module.app, name=name)
     else:
-        app.command(name, cls=Grouped)(getattr(module, name))
+        app.command(name, cls=Grouped)(getattr(module, python))
     return typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
 
 

@@ -34,6 +34,8 @@ def logged_world(reader: LogReader, episode: EpisodeRow) -> World:
     Raises:
         NoReplayError: there is none, or the rig reported no truth, or one that does not fit the logged world.
     """
+    if episode.imported is not None:
+        raise NoReplayError("an imported trace has no world")
     kind = world_of_device(episode.device)
     if kind is None:
         raise NoReplayError(f"a {episode.device} has no harm rules: no package registers a world of it")

@@ -72,6 +72,8 @@ class MadeCall:
         error: what a call that failed was answered with.
         group: what the calls of one message share.
         words: what the agent said beside it.
+        reads: whether the file says that it is a read.
+        idle: whether the file says that it is a write that changed nothing.
         t_start, t_end: UTC epoch, s; None where the file does not say.
     """
 
@@ -84,6 +86,8 @@ class MadeCall:
     error: str | None = None
     group: int | None = None
     words: str = ""
+    reads: bool = False
+    idle: bool = False
     t_start: float | None = None
     t_end: float | None = None
 
@@ -92,7 +96,14 @@ class MadeCall:
         if self.status is None:
             return None
         return Call(
-            self.name or "", self.arguments, self.status, self.result, group=self.group, words=self.words
+            self.name or "",
+            self.arguments,
+            self.status,
+            self.result,
+            reads=self.reads,
+            idle=self.idle,
+            group=self.group,
+            words=self.words,
         )
 
 
@@ -134,6 +145,7 @@ class ImportedTrace:
         failure: why it ended as an error; None where it did not.
         started, ended: UTC epoch, s; None where the file does not say.
         seconds: its duration; None where the file does not say.
+        asked: what the task asks, where the file says that beside the conversation.
         logged: of an episode of this kit, what its log had of it: columns of the episode, and the definition
             of its task.
     """
@@ -155,6 +167,7 @@ class ImportedTrace:
     started: float | None = None
     ended: float | None = None
     seconds: float | None = None
+    asked: str = ""
     logged: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -164,8 +177,8 @@ class ImportedTrace:
 
     @property
     def prompt(self) -> str:
-        """The user's first message; empty where the file has none."""
-        return next((message.text for message in self.messages if message.role == "user"), "")
+        """What the task asks, or the user's first message; empty where the file has neither."""
+        return self.asked or next((message.text for message in self.messages if message.role == "user"), "")
 
 
 @dataclass(frozen=True, slots=True)

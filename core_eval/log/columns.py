@@ -106,6 +106,8 @@ SHAPES: Mapping[str, TypeAdapter[Any]] = {
     "episode.agent_info": _OBJECT,
     "episode.twin": TypeAdapter(_Twin),
     "episode.hazards": TypeAdapter(_Hazards),
+    "episode.imported": _OBJECT,
+    "definition.gold": _OBJECT,
     "step.arguments": _OBJECT,
     "step.result": TypeAdapter(Any),
     "truth_whole.state": _OBJECT,

@@ -23,6 +23,7 @@ from core_eval.log.rows import (
     FailureRow,
     HarmRow,
     MachineCost,
+    MessageRow,
     PairRow,
     PromptRow,
     QuestionRow,
@@ -323,6 +324,12 @@ class LogReader:
         """Return turns by step number; a last turn without a call has the number after the last step's."""
         sql = "SELECT * FROM turn WHERE episode_id = ? AND k > ? ORDER BY k"
         return {row["k"]: row_of(Turn, row) for row in self._rows("turn", sql, episode_id, after)}
+
+    @_of_an_episode
+    def messages(self, episode_id: int) -> list[MessageRow]:
+        """Return the conversation of an imported trace; of any other episode nothing."""
+        sql = "SELECT * FROM message WHERE episode_id = ? ORDER BY n"
+        return [row_of(MessageRow, row) for row in self._rows("message", sql, episode_id)]
 
     @_of_an_episode
     def remarks(self, episode_id: int) -> list[tuple[int, str]]:

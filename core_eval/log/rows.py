@@ -126,6 +126,22 @@ class PromptRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message of an imported trace, whose episode has no other record of what others said.
+
+    Attributes:
+        n: its place in the conversation, from 0.
+        role: `user` or `assistant`.
+        k: the number of the step that it makes, or that comes next.
+    """
+
+    n: int
+    role: str
+    text: str
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """A call that is about to be made, or an invalid attempt at one.
 

@@ -596,6 +596,14 @@ ALTER TABLE definition ADD COLUMN gold TEXT                  -- that file's own 
     CHECK (gold IS NULL OR json_valid(gold));
 ALTER TABLE step ADD COLUMN status_from TEXT;                -- imported: what tells its status
 ALTER TABLE step ADD COLUMN call_group INTEGER;              -- imported: calls of one message share it
+CREATE TABLE message (
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    n INTEGER NOT NULL,                                      -- from 0: the conversation of an imported trace
+    role TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
+    text TEXT NOT NULL,
+    k INTEGER NOT NULL,                                      -- the step that it makes, or the next
+    PRIMARY KEY (episode_id, n)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE blame (
     harm INTEGER NOT NULL REFERENCES harm(id) ON DELETE CASCADE,
     step INTEGER NOT NULL REFERENCES step(id) ON DELETE CASCADE,

@@ -86,7 +86,7 @@ class RunLog:
         me = ProcessIdentity.of(os.getpid())
         started = time.time()
         with self.lock, transaction(self.connection):
-            definition = self._definition(start.definition)
+            definition = self.definition(start.definition)
             episode = insert(
                 self.connection,
                 "episode",
@@ -178,7 +178,8 @@ class RunLog:
             row = RigStatusRow(time.time(), "host", state, detail)
             insert(self.connection, "rig_status", episode_id=episode, **columns(row))
 
-    def _definition(self, definition: Definition) -> int:
+    def definition(self, definition: Definition) -> int:
+        """Return the id of a task's definition, which is added where it is new."""
         row = columns(definition)
         # Left out where there is none, so that definitions of older versions keep their digest.
         later = ("answer", "cautions", "world_version", "decline", "gold")

@@ -50,6 +50,8 @@ def _share(rows: Sequence[EpisodeRow]) -> float:
 def _of(name: str, rows: Sequence[EpisodeRow]) -> str:
     own = headline(rows)
     results = passes(own)
+    if results[None] == len(own):
+        return f"{name}: whether {_episodes(len(own))} passed is not known"
     unknown = f" ({results[None]} not known)" if results[None] else ""
     others = [
         f"{passes(found)[True]} of {len(found)} {heading}"

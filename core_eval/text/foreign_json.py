@@ -55,7 +55,7 @@ def parse_json(
         raise ForeignJsonError(f"a whole number of more than {MAX_DIGITS} digits") from None
     # As deep as there are brackets, at most: few texts have to be walked.
     if string.count("{") + string.count("[") > MAX_DEPTH:
-        _check_depth(value)
+        check_depth(value)
     return value
 
 
@@ -78,8 +78,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _check_depth(value: Any) -> None:
-    """Check the value level by level, without recursion."""
+def check_depth(value: Any) -> None:
+    """Check the value level by level, without recursion.
+
+    Raises:
+        ForeignJsonError: it is nested too deep.
+    """
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH + 1):
         level = [

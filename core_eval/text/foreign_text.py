@@ -20,6 +20,7 @@ MOST_BYTES = 1 << 26
 """Bytes of a whole text, and of a line where lines are read one by one: a small gzip may hold far more."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """How the small file begins that Git keeps in place of a large one (Git LFS specification)."""
+CHUNK = 1 << 16
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -45,12 +46,13 @@ class Lines:
 
 
 @contextmanager
-def open_lines(path: Path) -> Iterator[Lines]:
-    """Open a file, or standard input for `-`, for reading line by line.
+def open_lines(path: Path, *, whole: bool = True) -> Iterator[Lines]:
+    """Open a file, or standard input for `-`, for reading line by line, or if not `whole` in chunks.
 
     Raises:
         ForeignTextError: it cannot be opened.
     """
+    split = _bounded if whole else _chunks
     with ExitStack() as stack:
         try:
             raw = _open(stack, path)
@@ -61,9 +63,9 @@ def open_lines(path: Path) -> Iterator[Lines]:
             raise ForeignTextError(_reason(error)) from None
         if head in UTF_16:
             text = io.TextIOWrapper(stream, encoding="utf-16", newline="\n")
-            yield Lines(_guarded(line.encode() for line in _bounded(text)), size, raw.tell)
+            yield Lines(_guarded(line.encode() for line in split(text)), size, raw.tell)
         else:
-            yield Lines(_without_mark(_guarded(_bounded(stream))), size, raw.tell)
+            yield Lines(_without_mark(_guarded(split(stream))), size, raw.tell)
 
 
 def read_text(path: Path) -> str:
@@ -104,6 +106,11 @@ def _bounded(stream: io.BufferedReader | io.TextIOWrapper) -> Iterator[Any]:
         if len(line) > MOST_BYTES:
             raise ForeignTextError(f"a line has more than {MOST_BYTES:,} bytes")
         yield line
+
+
+def _chunks(stream: io.BufferedReader | io.TextIOWrapper) -> Iterator[Any]:
+    while chunk := stream.read(CHUNK):
+        yield chunk
 
 
 def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:

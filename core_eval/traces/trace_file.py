@@ -103,7 +103,7 @@ def read_traces(lines: Iterable[str | bytes], *, file: str) -> Iterator[Trace | 
                 yield BadTrace(None, None, f"{file}, line {number}: {error}")
                 continue
             try:
-                yield _trace(record, courses)
+                yield read_trace(record, courses)
             except ValueError as error:
                 ident, task = (
                     (record.get("trace"), record.get("task")) if isinstance(record, dict) else (None, None)
@@ -111,7 +111,12 @@ def read_traces(lines: Iterable[str | bytes], *, file: str) -> Iterator[Trace | 
                 yield BadTrace(ident, task, f"{file}, line {number}: {error}")
 
 
-def _trace(record: Any, courses: Memo[bytes, Course]) -> Trace:
+def read_trace(record: Any, courses: Memo[bytes, Course]) -> Trace:
+    """Return the trace of a record; its calls are those of an equal one among `courses`.
+
+    Raises:
+        ValueError: the record has another form.
+    """
     if not isinstance(record, dict):
         raise ValueError("must be an object with trace, task and calls")
     ident, task, calls = record.get("trace"), record.get("task"), record.get("calls")

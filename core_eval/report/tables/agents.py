@@ -92,13 +92,20 @@ def agent_groups(episodes: Sequence[EpisodeRow]) -> list[Group]:
     ]
 
 
+def _metrics(episodes: Iterable[EpisodeRow]) -> Sequence[str]:
+    """Return the metrics of a table: of imported episodes the reward as well."""
+    rewarded = any(row.scores.get("reward") is not None for row in episodes)
+    return (*TABLE, "reward") if rewarded else TABLE
+
+
 def agent_columns(
-    groups: Sequence[Group], metrics: Sequence[str] = TABLE, aggregate: Aggregate | None = None
+    groups: Sequence[Group], metrics: Sequence[str] | None = None, aggregate: Aggregate | None = None
 ) -> list[Column[Group]]:
     """Return the columns of the table of agents: means, with their intervals if there are several tries.
 
     They are over tasks that need a call. Where there are others, those have columns of their own.
     """
+    metrics = _metrics(row for group in groups for row in group.rows) if metrics is None else metrics
     gated: list[Column[Group]] = []
     if aggregate is not None:
         gated = [Column("gated min", lambda group: _gated(aggregate, group.rows), more=True)]
@@ -310,10 +317,11 @@ def front_headings(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> list
 
 
 def episode_columns(
-    episodes: Sequence[EpisodeRow], metrics: Sequence[str] = TABLE, *, run: bool = True
+    episodes: Sequence[EpisodeRow], metrics: Sequence[str] | None = None, *, run: bool = True
 ) -> list[Column[EpisodeRow]]:
     """Return the columns of a list of these episodes."""
     names = short_names(row.agent for row in episodes)
+    metrics = _metrics(episodes) if metrics is None else metrics
     leaving = [*LEAVING[:4], "run", "seed", *LEAVING[4:6], "status", *LEAVING[6:]]
     # The status may leave if all episodes completed.
     completed = all(status_text(row).plain == "completed" for row in episodes)

@@ -45,7 +45,10 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
     if episode.error:
         yield _remark(episode.error)
     yield Text(episode.definition.prompt)
+    heard = [one for one in reader.messages(episode.id) if one.role == "user"]
+    heard = heard[1:] if heard and heard[0].text == episode.definition.prompt else heard
     for step in steps:
+        yield from (_line("user", one.text, whole) for one in heard if one.k == step.k)
         yield from turn_lines(step.turn, whole=whole)
         yield _call_line(episode, step)
         if (result := result_line(step, whole=whole)) is not None:
@@ -55,6 +58,7 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
         for found in broken:
             if found.get("k") == step.k:
                 yield Hanging(Text(f"       {rule_line(found)}", style="yellow"), INDENT)
+    yield from (_line("user", one.text, whole) for one in heard if one.k >= len(steps))
     for k, turn in turns.items():
         if k >= len(steps):
             yield from turn_lines(turn, whole=whole)
@@ -91,6 +95,8 @@ def _remark(text: str) -> Hanging:
 
 def _call_line(episode: EpisodeRow, step: StepRow) -> Hanging:
     note = f"{step.error_code}: {step.error_message}" if step.error_code else ""
+    if step.status_from and step.status != "ok":
+        note = f"by {step.status_from}: {folded(step.error_message or '')}".removesuffix(": ")
     if by_twin(episode, step.k):
         note = f"{BY_TWIN}  {note}".rstrip()
     status = step.status or "no result"

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import EpisodeRow, HarmRow, StepRow
+from core_eval.log.rows import NO_AUTOMATON
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.harm_summary import (
@@ -255,7 +256,7 @@ def harm_lines(found: Sequence[EpisodeHarm], rare: int = 0) -> list[Line]:
 
 def _lines(found: Sequence[EpisodeHarm], rare: int) -> Iterator[Line]:
     rows = [one.row for one in found]
-    unassessed = [one.row for one in found if not one.assessed]
+    unassessed = [one.row for one in found if not one.assessed and one.row.imported is None]
     lost, blind = unanswered_text(found), not_assessed_text(found)
     if rare:
         events = "1 event has" if rare == 1 else f"{rare} events have"
@@ -284,11 +285,17 @@ def _episodes(rows: Iterable[EpisodeRow]) -> str:
     return f"episodes {', '.join(str(row.id) for row in rows)}"
 
 
-def _no_rules(episodes: Iterable[EpisodeRow]) -> Iterator[str]:
+def _no_rules(episodes: Sequence[EpisodeRow]) -> Iterator[str]:
     """Yield one sentence for each such device of these episodes."""
     untold: dict[str, bool] = {}
     for row in episodes:
+        if row.imported is not None:
+            continue
         untold[row.device] = untold.get(row.device, False) or row.scores.get("unknown_harm") is None
+    if imported := sum(row.imported is not None for row in episodes):
+        yield f"Imported traces have no world: the harm of {imported} is not known."
+    if unscored := sum(row.definition.automaton == NO_AUTOMATON for row in episodes):
+        yield f"{unscored} imported traces have no known task: calls and statuses only."
     for device in sorted(untold):
         world = world_of_device(device)
         why = ", as no package registers a world of it" if world is None else ""

@@ -25,6 +25,8 @@ def runs_table(runs: Iterable[RunRow]) -> Table:
 
 def plan_text(run: RunRow) -> str:
     """Return a run's plan: its tasks, rigs and agents by name, or their number where they are many."""
+    if imported := run.config.get("imported"):
+        return f"import of {', '.join(map(str, imported))}"
     cells: Sequence[Mapping[str, Any]] = run.shown_config.get("cells", [])
     parts = []
     for key in ("task", "rig", "agent"):

@@ -73,7 +73,7 @@ def latest_notes(episodes: Iterable[EpisodeRow]) -> list[str]:
     return notes(
         (row.id, harm_note(row.scorings[-1].judged, row.scorings[-1].note, row.scorings[:-1]))
         for row in episodes
-        if row.scorings and world_of_device(row.device) is not None
+        if row.scorings and row.imported is None and world_of_device(row.device) is not None
     )
 
 

@@ -1,0 +1,181 @@
+"""A foreign file as its pieces: lines of JSON, one JSON document, or a zip of JSON files."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from core_eval.imports.fields import RecordError, kind
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.foreign_text import MOST_BYTES, ForeignTextError, open_lines
+from core_eval.text.json_stream import read_items
+
+ZIP = b"PK\x03\x04"
+LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
+MOST_LOOKED_AT = 400
+"""Pieces of a document that are read to find its format: an object's members may be long lists."""
+
+
+class ImportFileError(ValueError):
+    """A file that cannot be imported; one line, without the file's name, that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A piece that is no JSON, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What tells the format of a file.
+
+    Attributes:
+        form: of the file.
+        keys: of the document where it is an object, else of its first record.
+        names: of the files in a zip.
+        listed: whether the document is an array, or lines.
+    """
+
+    form: Literal["zip", "lines", "json"]
+    keys: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    listed: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that is imported. It may be read several times, each time from its beginning."""
+
+    path: Path
+
+    @cached_property
+    def form(self) -> Literal["zip", "lines", "json"]:
+        """Its form.
+
+        Raises:
+            ImportFileError: it cannot be read.
+        """
+        if self._head(4) == ZIP:
+            return "zip"
+        names = {suffix.lower() for suffix in self.path.suffixes[-2:]}
+        return "lines" if names & LINES_SUFFIXES or self._is_lines() else "json"
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What tells its format.
+
+        Raises:
+            ImportFileError: it cannot be read, or has nothing in it.
+        """
+        if self.form == "zip":
+            return Shape("zip", names=frozenset(self.members()))
+        keys: set[str] = set()
+        why = "it is empty"
+        for key, value in islice(self.items(), MOST_LOOKED_AT):
+            if key is not None:
+                keys.add(key)
+            elif isinstance(value, Mapping):
+                return Shape(self.form, frozenset(value), listed=True)
+            elif isinstance(value, Unread):
+                why = value.why
+            else:
+                raise ImportFileError(f"it holds {kind(value)} where a record must be an object")
+        if not keys:
+            raise ImportFileError(why)
+        return Shape(self.form, frozenset(keys))
+
+    def items(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield the pieces of a text: each line, or what `read_items` yields of a document.
+
+        A line that is no JSON is `Unread`.
+
+        Raises:
+            ImportFileError: the file cannot be read from here on.
+        """
+        try:
+            with open_lines(self.path, whole=self.form == "lines") as found:
+                if self.form == "json":
+                    yield from read_items(found.lines)
+                    return
+                for line in found.lines:
+                    if line.strip():
+                        yield None, _parsed(line)
+        except (ForeignTextError, ForeignJsonError) as error:
+            raise ImportFileError(str(error)) from None
+
+    def members(self) -> list[str]:
+        """Return the names of the files in a zip.
+
+        Raises:
+            ImportFileError: it is broken.
+        """
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return archive.namelist()
+        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise ImportFileError(f"it is a broken zip file ({error})") from None
+
+    def member(self, name: str) -> Any:
+        """Return a file of a zip, parsed.
+
+        Raises:
+            RecordError: it is missing, broken, too large or no JSON.
+        """
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(name) as file:
+                text = file.read(MOST_BYTES + 1)
+        except KeyError:
+            raise RecordError(f"there is no {name} in the file") from None
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError) as error:
+            # NotImplementedError, a RuntimeError, names a method of compression that this Python lacks.
+            raise RecordError(f"{name} cannot be unpacked ({error})") from None
+        try:
+            return parse_json(text, max_bytes=MOST_BYTES, strict_numbers=False)
+        except ForeignJsonError as error:
+            raise RecordError(f"{name}: {error}") from None
+
+    def _head(self, size: int) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                return file.read(size)
+        except OSError as error:
+            raise ImportFileError(error.strerror or str(error)) from None
+
+    def _is_lines(self) -> bool:
+        """Return whether the first line is one object, and another one follows."""
+        try:
+            with open_lines(self.path) as found:
+                lines = (line.strip() for line in found.lines)
+                first, second = islice((line for line in lines if line), 2)
+        except (ForeignTextError, ValueError):
+            # One line, or one that is too long to be a record.
+            return False
+        return first[:1] == second[:1] == b"{" and first[-1:] == b"}"
+
+
+def record_of(value: Any) -> Mapping[str, Any]:
+    """Return a piece that must be an object.
+
+    Raises:
+        RecordError: it is none.
+    """
+    if isinstance(value, Unread):
+        raise RecordError(value.why)
+    if not isinstance(value, Mapping):
+        raise RecordError(f"a record must be an object, not {kind(value)}")
+    return value
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return parse_json(line, strict_numbers=False)
+    except ForeignJsonError as error:
+        return Unread(str(error))
