@@ -18,7 +18,7 @@ from core_eval.cli.progress import tracked
 from core_eval.cli.run_options import DEFAULT_DB
 
 if TYPE_CHECKING:
-    from configs.tasks_loader import TaskAutomata
+    from configs.tasks_loader import ScoredTasks
     from core_eval.imports.importer import Importer
     from core_eval.imports.record import BrokenRecord, ImportedTrace
     from core_eval.log import RunLog
@@ -44,7 +44,7 @@ def import_(
     ] = AUTO,
     out: Annotated[Path, typer.Option("-o", "--db", help="The log that gets the episodes.")] = DEFAULT_DB,
     tasks: Annotated[
-        Path | None, typer.Option(help="Task file, YAML or CORE's JSON: score traces by its tasks.")
+        str | None, typer.Option(help="Score by these tasks: a file, YAML or CORE's JSON, or a suite.")
     ] = None,
     join: Annotated[
         str | None,
@@ -95,7 +95,7 @@ class _Opened:
     statuses: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, path: Path, form: str, join: str | None, tasks: TaskAutomata | None) -> _Opened:
+    def of(cls, path: Path, form: str, join: str | None, tasks: ScoredTasks | None) -> _Opened:
         """Open a file, and check whether its traces are of the tasks.
 
         Raises:
@@ -155,18 +155,18 @@ class _Opened:
         }
 
 
-def _tasks(path: Path | None) -> TaskAutomata | None:
-    if path is None:
+def _tasks(ref: str | None) -> ScoredTasks | None:
+    if ref is None:
         return None
-    from configs.tasks_loader import load_automata
+    from configs.suites import scored_suite
 
-    found = load_automata(path)
+    found = scored_suite(ref)
     print_faults(found.malformed)
     return found
 
 
 def _checked(
-    path: Path, records: Iterable[ImportedTrace | BrokenRecord], tasks: TaskAutomata, join: str | None
+    path: Path, records: Iterable[ImportedTrace | BrokenRecord], tasks: ScoredTasks, join: str | None
 ) -> float | None:
     """Return the share of what the tasks name that occurs in their traces; None where they name nothing.
 
@@ -179,9 +179,9 @@ def _checked(
 
     traces = [one for one in records if isinstance(one, ImportedTrace)]
     pairs = [
-        (conversation(trace), automaton_entities(tasks.automata[ident]))
+        (conversation(trace), automaton_entities(known[1].automaton))
         for trace in traces
-        if (ident := task_of(trace, tasks)) is not None
+        if (known := task_of(trace, tasks)) is not None
     ]
     if traces and not pairs:
         names = ", ".join(sorted({str(trace.task) for trace in traces})[:MOST_NAMED])
@@ -195,7 +195,7 @@ def _checked(
     return found.share if found.traces else None
 
 
-def _write(log: RunLog, opened: list[_Opened], tasks: TaskAutomata | None) -> list[int]:
+def _write(log: RunLog, opened: list[_Opened], tasks: ScoredTasks | None) -> list[int]:
     """Write the episodes of all files as one run; return their ids."""
     from core_eval.imports.fields import RecordError
     from core_eval.imports.record import BrokenRecord
@@ -217,7 +217,7 @@ def _write(log: RunLog, opened: list[_Opened], tasks: TaskAutomata | None) -> li
                 file.refuse(BrokenRecord(record.number, str(error)))
                 continue
             known = task_of(record, tasks)
-            file.renamed += known is not None and known != record.task
+            file.renamed += known is not None and known[0] != record.task
             file.take(record, known is not None or bool(record.logged))
         if file.broken > MOST_NAMED:
             print(f"pathrig: {file.path}: {file.broken} records skipped", file=sys.stderr)

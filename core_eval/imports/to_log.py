@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
-from configs.tasks_loader import TaskAutomata
+from configs.tasks_loader import ScoredTasks
 from core_eval.imports.fields import RecordError
 from core_eval.imports.record import ImportedTrace, MadeCall, Message
 from core_eval.log import Definition, EpisodeStart, MessageRow, PromptRow, RunLog, StepRow, Turn
 from core_eval.log.columns import ColumnError, read_value
 from core_eval.log.rows import ENDED_BY_AGENT, NO_AUTOMATON, EpisodeStatus
 from core_eval.log.whole_episode import WholeEpisode, add_episode
-from core_eval.path import AutomatonError, OnlineScorer, TaskAutomaton
+from core_eval.path import AutomatonError, OnlineScorer, ScoredTask, TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
 from core_eval.text.json_text import as_logged, to_json
 
@@ -24,26 +24,18 @@ UNKNOWN = "unknown"
 """The agent of a trace whose file names none."""
 
 
-@dataclass(frozen=True)
-class _Known:
-    """The task of a trace, as far as it is known."""
-
-    automaton: TaskAutomaton | None
-    ending: AskedEnding = field(default_factory=AskedEnding)
-    idle: Any = None
-
-
-def task_of(trace: ImportedTrace, tasks: TaskAutomata | None) -> str | None:
-    """Return the id of a trace's task in a task file; None where it is not there, or is told by nothing.
+def task_of(trace: ImportedTrace, tasks: ScoredTasks | None) -> tuple[str, ScoredTask] | None:
+    """Return the id of a trace's task among some tasks, and the task; None where it is none of them.
 
     An id may differ by an s, as `transaction_3` from `transactions_3`, where only one task is so called.
     """
     if tasks is None or trace.task is None:
         return None
-    if trace.task in tasks.automata:
-        return trace.task
-    alike = [one for one in tasks.automata if _singular(one) == _singular(trace.task)]
-    return alike[0] if len(alike) == 1 else None
+    try:
+        return trace.task, tasks.find(trace.task)
+    except LookupError:
+        alike = [one for one in tasks.tasks if _singular(one) == _singular(trace.task)]
+        return (alike[0], tasks.tasks[alike[0]]) if len(alike) == 1 else None
 
 
 def add_trace(
@@ -51,7 +43,7 @@ def add_trace(
     run_id: int,
     trace: ImportedTrace,
     source: Mapping[str, Any],
-    tasks: TaskAutomata | None,
+    tasks: ScoredTasks | None,
     at: float,
 ) -> int:
     """Add a trace to a run of a log; return the id of its episode.
@@ -61,14 +53,13 @@ def add_trace(
         run_id: the run.
         trace: the trace.
         source: its `file` and `format`, for the log.
-        tasks: a task file by which it is scored; None: by none.
+        tasks: the tasks by which it is scored; None: by none.
         at: the time of the import, UTC epoch, s, for a trace that has no times of its own.
 
     Raises:
         RecordError: it holds what no log takes.
     """
-    ident = task_of(trace, tasks)
-    known = _logged_task(trace) if ident is None else _task(tasks, ident)
+    ident, known = task_of(trace, tasks) or (None, _logged_task(trace))
     timed = trace.started is not None
     started = at if trace.started is None else trace.started
     status = _status(trace)
@@ -117,16 +108,11 @@ def _singular(name: str) -> str:
     return "_".join(part.removesuffix("s") for part in name.split("_"))
 
 
-def _task(tasks: TaskAutomata | None, ident: str) -> _Known:
-    assert tasks is not None
-    return _Known(tasks.automata[ident], tasks.endings.get(ident, AskedEnding()), tasks.idle.get(ident))
-
-
-def _logged_task(trace: ImportedTrace) -> _Known:
+def _logged_task(trace: ImportedTrace) -> ScoredTask | None:
     """Return the task that an exported episode of this kit has with it."""
     written = trace.logged.get("definition")
     if not isinstance(written, Mapping):
-        return _Known(None)
+        return None
     try:
         automaton = TaskAutomaton.from_json(str(written["automaton"]))
     except AutomatonError as error:
@@ -136,18 +122,19 @@ def _logged_task(trace: ImportedTrace) -> _Known:
         answer if answer in get_args(Answer) else None,
         decline if decline in get_args(DeclineReason) else None,
     )
-    return _Known(automaton, asked)
+    return ScoredTask(automaton, asked)
 
 
-def _definition(trace: ImportedTrace, known: _Known) -> Definition:
+def _definition(trace: ImportedTrace, known: ScoredTask | None) -> Definition:
+    asked = (None if known is None else known.ending) or AskedEnding()
     return Definition(
         trace.prompt,
-        NO_AUTOMATON if known.automaton is None else known.automaton.to_json(),
+        NO_AUTOMATON if known is None else known.automaton.to_json(),
         None,
         [tool.function() for tool in trace.tools],
         None,
-        known.ending.answer,
-        decline=known.ending.decline,
+        asked.answer,
+        decline=asked.decline,
         gold=None if trace.gold is None else asdict(trace.gold),
     )
 
@@ -168,11 +155,9 @@ def _status(trace: ImportedTrace) -> EpisodeStatus:
 
 
 def _steps(
-    trace: ImportedTrace, known: _Known, started: float, scoring: Mapping[str, Any]
+    trace: ImportedTrace, known: ScoredTask | None, started: float, scoring: Mapping[str, Any]
 ) -> Iterator[StepRow]:
-    scorer = None
-    if known.automaton is not None:
-        scorer = OnlineScorer(known.automaton, **scoring, idle=known.idle)
+    scorer = None if known is None else OnlineScorer(known.automaton, **scoring, idle=known.idle)
     for k, made in enumerate(trace.calls):
         step = StepRow(
             id=0,
