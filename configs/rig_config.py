@@ -22,6 +22,7 @@ from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from devices.models import FrozenModel
 from firmware_bridge.envelope import Envelope
+from firmware_bridge.firmware.guard_table import ChipMode
 from firmware_bridge.guard import GuardMode
 from firmware_bridge.links import LinkType, RigAddress, link_type
 
@@ -53,6 +54,16 @@ class RigConfig(FrozenModel):
     )
     guard: GuardMode | None = Field(
         default=None, description="left out: observe on simulators, block on physical rigs"
+    )
+    chip_guard: ChipMode | None = Field(
+        default=None,
+        description="load each task into the guard on the device's chip, which judges every call beside the "
+        "host: observe counts, block rejects what is harmful; a difference of the two stops the rig; left "
+        "out: the chip's guard is left as it is",
+    )
+    chip_guard_key: str | None = Field(
+        default=None,
+        description="the file of the key, in hexadecimal, under which the chip takes a table; left out: none",
     )
     envelope: dict[str, dict[str, Any]] = Field(
         default={},
@@ -136,6 +147,8 @@ class RigConfig(FrozenModel):
                 found["truth"] = False
         if isinstance(device := data.get("device"), str):
             found["device"] = device_ref(device, file.path)
+        if isinstance(key := data.get("chip_guard_key"), str):
+            found["chip_guard_key"] = str(file.path.parent / key)
         if isinstance(driver := data.get("driver"), str):
             with at("driver"):
                 path = driver_path(driver, file.path)

@@ -61,6 +61,7 @@ class Outcome:
         code, message: the reason if it is not.
         t: device time at the end of the call, s.
         duration: device time that the call took, s.
+        guard: what the guard on the device's chip judged, if there is one.
     """
 
     status: CallStatus
@@ -69,3 +70,4 @@ class Outcome:
     message: str | None = None
     t: float = 0.0
     duration: float = 0.0
+    guard: str | None = None

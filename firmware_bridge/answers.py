@@ -29,4 +29,4 @@ def outcome_of(result: wire.Result) -> Outcome:
         status = CallStatus(result.status)
         if status != CallStatus.OK:
             code, message = code or status, message or f"the rig gave no reason for {status}"
-    return Outcome(status, value, code, message, result.t or 0.0, result.dur or 0.0)
+    return Outcome(status, value, code, message, result.t or 0.0, result.dur or 0.0, result.guard)

@@ -17,6 +17,7 @@ from firmware_bridge.answers import fault
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.freeze_watch import FreezeWatch
+from firmware_bridge.guard_loader import GuardLoader
 from firmware_bridge.heartbeat import Heartbeat
 from firmware_bridge.link import Link, LinkError, LinkGoneError, OnNoted, Tell, tell_terminal
 from firmware_bridge.peer import Callbacks, ClockReading, Peer
@@ -197,6 +198,18 @@ class RigClient:
             )
             return fault("host_frozen", text)
         return outcome
+
+    def load_guard(self, table: bytes, key: bytes | None = None) -> wire.GuardStatus:
+        """Load a table into the guard on the device's chip, which begins an episode, and return its status.
+
+        Args:
+            table: empty: no guard.
+            key: under which the device takes a table.
+
+        Raises:
+            LinkError: the device has no such guard, or refuses the table.
+        """
+        return GuardLoader(self._link, self._peer, self._probe).load(table, key)
 
     def call_late(self, tool: str, arguments: Mapping[str, Any], timeout: float = 5.0) -> Outcome | None:
         """Send a call whose `not_after` is past: a device that checks it answers `late` and does nothing.

@@ -26,6 +26,10 @@ def _positive_or_none(value: object) -> object:
     return None if isinstance(value, int | float) and -inf < value <= 0 else value
 
 
+def _text_or_none(value: object) -> object:
+    return value if isinstance(value, str) else None
+
+
 def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
@@ -89,6 +93,22 @@ class Hello(Message):
     op: Literal["hello"] = "hello"
 
 
+class Guard(Message):
+    """Host to device: a piece of the table of the guard on its chip, or with `length` the end; answered by
+    `status`. Devices without such a guard ignore it.
+
+    `data` is hexadecimal and goes to the place `at`. `sum` is the table's CRC-32; `mac` the code under the
+    device's key.
+    """
+
+    op: Literal["guard"] = "guard"
+    at: StrictInt | None = None
+    data: str | None = None
+    length: StrictInt | None = None
+    sum: str | None = None
+    mac: str | None = None
+
+
 class ResultError(BaseModel):
     """Why a call failed: a short stable code and a sentence."""
 
@@ -113,6 +133,8 @@ class Result(Message):
     error: Annotated[ResultError | None, BeforeValidator(_as_error)] = None
     t: float | None = None
     dur: float | None = None
+    guard: Annotated[str | None, BeforeValidator(_text_or_none)] = None
+    """What the guard on the device's chip judged: `progress`, `loop` or `harmful`."""
 
 
 class Ack(Message):
@@ -134,6 +156,26 @@ def _known_stop(stop: object) -> object:
     return stop if isinstance(stop, str) and stop in list(StopOutcome) else None
 
 
+class GuardStatus(BaseModel):
+    """The guard on a device's chip: whether it holds a table, and which.
+
+    The counts of the episode stand beside, for the log; `error` says why the last message with the op
+    `guard` was refused.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
+
+    state: str
+    generation: LongInt = 0
+    table: str | None = None
+    error: str | None = None
+
+
+def _guard_or_none(value: object) -> object:
+    # Of foreign devices, which may mean something else by it.
+    return value if isinstance(value, dict) and isinstance(value.get("state"), str) else None
+
+
 class Status(Message):
     """Device to host: which device it is, and its state.
 
@@ -153,6 +195,7 @@ class Status(Message):
     ] = None
     max_frame: Annotated[LongInt | None, BeforeValidator(_positive_or_none)] = None
     reset: Annotated[str | None, BeforeValidator(_as_text)] = None
+    guard: Annotated[GuardStatus | None, BeforeValidator(_guard_or_none)] = None
 
 
 class Sample(Message):

@@ -9,11 +9,13 @@ from threading import Event, Thread
 from typing import Any
 
 from configs.rig_config import RigConfig, device_of
+from configs.task import Task
 from configs.worlds_loader import World
 from core_eval.log import LEFT_RECORD, EpisodeLog
 from core_eval.log.events import Emit, ignore
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
+from core_eval.rig.chip_guard import ChipGuard
 from core_eval.rig.final_stops import FinalStop, record_final_stop
 from core_eval.rig.programs import run_program
 from core_eval.rig.recorder import Recorder
@@ -35,6 +37,8 @@ CALL_SECONDS = 120.0
 STOP_SECONDS = 3.0
 """Time in which a rig must confirm a stop."""
 HOME_SECONDS = 60.0
+CHIP_DIFFERS = "chip guard differs"
+"""State of a status in the log: the chip judged a call otherwise than the host, and the rig was stopped."""
 
 
 class RigSession:
@@ -75,6 +79,7 @@ class RigSession:
         self._loss: str | None = None
         self._on_loss: Callable[[], None] | None = None
         self._driven = self._left_record = self._told = False
+        self._chip: ChipGuard | None = None
         self.first_stop = StopOutcome.NOT_SENT
 
     def open(self, *, claim: bool = True) -> None:
@@ -161,6 +166,17 @@ class RigSession:
         self._note("physical", {"answer": answer})
         return False
 
+    def guard_chip(self, task: Task) -> None:
+        """Load the task into the guard on the rig's chip, where its file asks for it.
+
+        Raises:
+            RigError: the task has no table, or the chip does not take it.
+        """
+        mode = self.config.chip_guard
+        self._chip = None if mode is None else ChipGuard(task, mode)
+        if self._chip is not None:
+            self._note("chip guard", self._chip.load(self.client, self.config.chip_guard_key))
+
     def _run_reset(self, command: str, task: str, seed: int) -> None:
         from firmware_bridge.mcp.link import McpLink
 
@@ -209,6 +225,10 @@ class RigSession:
             self._note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
         if self.known is not None and complete is not None:
             self.known.on_outcome(complete.name, complete.arguments, outcome)
+        if self._chip is not None and (how := self._chip.difference(tool, arguments, outcome)) is not None:
+            self._loss = f"host and chip decide differently on {tool}: {how}"
+            self._note(CHIP_DIFFERS, {"call_id": call_id, "tool": tool, "how": how})
+            self.stop_now("chip guard")
         return outcome
 
     def require_answer(self) -> None:

@@ -187,6 +187,7 @@ class Episode:
                 told=(self._task.id, self._what.seed),
                 required=self._what.init_required,
             )
+            self._session.guard_chip(self._task)
         self._disturbance = Disturbance.of(start, simulated=simulated)
         mode = self._what.guard or self._session.config.guard or GuardMode.usual(simulated=simulated)
         known = known_rig(

@@ -22,10 +22,11 @@ def missing_packages() -> list[str]:
     return [package for command, package in NEEDED.items() if shutil.which(command) is None]
 
 
-def build(world_speed: int = 1, *, test_hooks: bool = False) -> tuple[str, str]:
+def build(world_speed: int = 1, *, test_hooks: bool = False, guard_key: str = "") -> tuple[str, str]:
     """The paths of the emulator and of a firmware whose field is `world_speed` times faster; built if needed.
 
-    With `test_hooks` the firmware hangs when a host says so; such a build is for tests alone.
+    With `test_hooks` the firmware hangs when a host says so; such a build is for tests alone. With
+    `guard_key`, in upper-case hexadecimal, its guard takes a table only with a code under this key.
 
     Raises:
         BuildError: a tool is missing, or the compiler complains.
@@ -35,6 +36,8 @@ def build(world_speed: int = 1, *, test_hooks: bool = False) -> tuple[str, str]:
     folder = FIRMWARE_FOLDER / "build"
     folder.mkdir(exist_ok=True)
     variant = [f"WORLD_SPEED={world_speed}", *(["TEST_HOOKS=1"] if test_hooks else [])]
+    if guard_key:
+        variant.append(f"GUARD_KEY={guard_key}")
     # One process builds at a time: another one must not start a file that is half written.
     with (folder / ".lock").open("w") as lock:
         flock(lock, LOCK_EX)
@@ -47,4 +50,5 @@ def build(world_speed: int = 1, *, test_hooks: bool = False) -> tuple[str, str]:
     if done.returncode:
         said = (done.stderr.strip() or "it said nothing").splitlines()
         raise BuildError(f"the firmware does not build: {said[0]}")
-    return str(folder / "emulator"), str(folder / f"rover-x{world_speed}{'-hooks' if test_hooks else ''}.elf")
+    name = f"rover-x{world_speed}{'-hooks' if test_hooks else ''}{'-keyed' if guard_key else ''}"
+    return str(folder / "emulator"), str(folder / f"{name}.elf")

@@ -26,10 +26,11 @@ from devices.registry import shipped_tools
 if TYPE_CHECKING:
     from core_eval.path import TaskAutomaton
     from devices.device_type import DeviceType
+    from devices.tool import Tool
 
 VERSION = 1
-MOST_BYTES = 2048
-"""Size of the longest table."""
+MOST_BYTES = 1056
+"""Size of the longest table: the rover's board has 2 kB for its stack then."""
 MOST_STATES = 255
 MOST_SYMBOLS = 254
 MOST_CUTS = 250
@@ -259,7 +260,6 @@ class _Compiler:
         self._device = device
         self._mode = mode
         self._free = {symbol.tool for symbol in automaton.symbols.values() if symbol.is_free_read}
-        self._shipped = frozenset(shipped_tools(device))
 
     @cached_property
     def edges(self) -> Mapping[str, Mapping[str, str]]:
@@ -343,9 +343,8 @@ class _Compiler:
         return GuardTable(data, tuple(states))
 
     def _flags(self, tool: str) -> int:
-        known = self._device.by_name[tool]
-        passes = known in self._shipped and (known.towards_safe or known.retreat)
-        return (READS if tool in self._free else 0) | (PASSES if passes else 0)
+        passing = passes(self._device, self._device.by_name[tool])
+        return (READS if tool in self._free else 0) | (PASSES if passing else 0)
 
     def _numbered(self, symbols: Sequence[str]) -> list[str]:
         """Return the states, breadth first from the start, so that runs of symbols lead to runs of states."""
@@ -399,6 +398,11 @@ def _length(codes: Sequence[int | None], at: int, step: int) -> int:
         while count < MOST_RUN and at + count < len(codes) and codes[at + count] == STAYS:
             count += 1
     return count
+
+
+def passes(device: DeviceType, tool: Tool) -> bool:
+    """Return whether a tool is let through wherever it is harmful: towards rest, or a retreat."""
+    return tool in shipped_tools(device) and (tool.towards_safe or tool.retreat)
 
 
 def compile_guard(

@@ -8,10 +8,14 @@ import json
 import math
 import random
 import subprocess
+import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+from firmware_native import NativeRover
 
 from configs.task import Task
 from configs.tasks_loader import list_tasks
@@ -19,8 +23,10 @@ from core_eval.path import Call, OnlineScorer
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.path.patterns import Exact, Near, Range
 from core_eval.path.symbols import Symbol
+from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
-from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTableError, compile_guard
+from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTableError, compile_guard, passes
+from firmware_bridge.guard_loader import PIECE_BYTES, code_of
 
 CORE = FIRMWARE_FOLDER / "guard" / "guard.c"
 DEVICES = ("farm_rover", "robotic_arm", "so101_arm")
@@ -225,3 +231,130 @@ def check_figures(guard: NativeGuard, scorer: OnlineScorer, harm: list[bool]) ->
         exact = 1 - Fraction(mask, 2 ** len(harm) - 1)
         assert math.isclose(exact, scores.prefix_criticality, abs_tol=1e-12)
         assert Fraction(mask.bit_count(), len(harm)) == Fraction(scores.harmful_calls, scores.condensed)
+
+
+def hostile_frames(
+    rover: NativeRover, table: GuardTable, task: Task, frames: int, seed: int, overheard: str
+) -> int:
+    """Send frames of a host that does what it likes but has no key; return how many calls were judged.
+
+    An AssertionError where one ran that the table forbids. The episode has just begun.
+
+    Args:
+        overheard: the code with which the owner has loaded the table.
+    """
+    chance, decoder = random.Random(seed), LineDecoder()
+    calls, scorer = Calls(task, chance), OnlineScorer(task.automaton)
+    passing = {tool.name for tool in task.device.tools if passes(task.device, tool)}
+    sent: dict[int, tuple[str, dict[str, Any]]] = {}
+    judged = 0
+    for number in range(frames):
+        rover.hear(_hostile_frame(chance, number, calls, scorer, sent, table, overheard))
+        # Mostly it waits for the answer.
+        for _ in range(40 if chance.random() < 0.9 else 1):
+            rover.pass_time(1 if number in sent else 0.003)
+            for frame in map(json.loads, decoder.feed(rover.said())):
+                if frame["op"] == "result" and (call := sent.pop(frame["id"], None)) is not None:
+                    judged += _check_result(frame, call, scorer, passing)
+            if number not in sent:
+                break
+        moves = rover.duty != (0, 0) or rover.switched & 0x7F
+        assert not (moves and len(sent) == 0), (number, rover.switched)
+    return judged
+
+
+def _hostile_frame(
+    chance: random.Random,
+    number: int,
+    calls: Calls,
+    scorer: OnlineScorer,
+    sent: dict[int, tuple[str, dict[str, Any]]],
+    table: GuardTable,
+    overheard: str,
+) -> bytes:
+    kind = chance.random()
+    if kind < 0.85:
+        tool, arguments = calls.draw(scorer.state)
+        sent[number] = (tool, arguments)
+        message = {"v": 1, "op": "call", "id": number, "tool": tool, "args": arguments}
+    elif kind < 0.88:
+        at = chance.choice((*range(0, len(table.data), 160), chance.randrange(1100)))
+        data = chance.choice((table.data[at : at + 160], chance.randbytes(chance.randrange(150))))
+        message = {"v": 1, "op": "guard", "at": at, "data": data.hex().upper()}
+    elif kind < 0.94:
+        mac = chance.choice((overheard, chance.randbytes(16).hex().upper()))
+        length = chance.choice((0, len(table.data), chance.randrange(3000)))
+        message = {"v": 1, "op": "guard", "length": length, "sum": table.name, "mac": mac}
+    elif kind < 0.98:
+        message = {"v": 1, "op": chance.choices(("reset", "estop", "hello", "init"), (20, 1, 5, 5))[0]}
+    else:
+        return chance.randbytes(chance.randrange(600)).replace(b"\x18", b"") + b"\n"
+    return to_line(json.dumps(message).encode())
+
+
+def _check_result(
+    frame: dict[str, Any], call: tuple[str, dict[str, Any]], scorer: OnlineScorer, passing: set[str]
+) -> bool:
+    tool, arguments = call
+    code = frame.get("error", {}).get("code")
+    forbidden = scorer.peek(Call(tool, arguments)).kind is StepKind.HARMFUL and tool not in passing
+    if frame["status"] == "fault":
+        # It ran: a stop ended it.
+        assert not forbidden, frame
+        return True
+    if "guard" not in frame:
+        # The guard had no table, or another one was coming in.
+        assert frame["status"] != "ok" or tool == "lock_safety_mode", frame
+        return False
+    if frame["status"] != "invalid":
+        assert forbidden == (code == "guard"), (frame, call, scorer.state)
+    verdict = scorer.step(Call(tool, arguments, CallStatus(frame["status"]), frame.get("value")))
+    assert frame["guard"] == verdict.kind, (frame, call)
+    return True
+
+
+class GuardHost:
+    """A host of a native rover that has just been powered up, which says what it likes.
+
+    Args:
+        compiled: the rover's library.
+        folder: for its own copy.
+        eeprom: what its EEPROM holds; None: nothing yet.
+    """
+
+    def __init__(self, compiled: Path, folder: Path, eeprom: bytes | None = None) -> None:
+        self.rover = NativeRover(compiled, Path(tempfile.mkdtemp(dir=folder)))
+        if eeprom is not None:
+            self.rover.eeprom[:] = eeprom
+        self.rover.pass_time(0.001)
+        self._decoder = LineDecoder()
+        self.call = self.rover.call
+
+    def say(self, op: str, **keys: Any) -> list[dict[str, Any]]:
+        """Send a message, and return what it says within 60 ms."""
+        self.rover.hear(to_line(json.dumps({"v": 1, "op": op, **keys}).encode()))
+        until = self.rover.seconds + 0.06
+        while self.rover.seconds < until:
+            self.rover.pass_time(until - self.rover.seconds)
+        return [json.loads(frame) for frame in self._decoder.feed(self.rover.said())]
+
+    def guard(self, op: str = "hello", **keys: Any) -> dict[str, Any]:
+        """Send a message, and return the guard in the status that answers it."""
+        *_, status = [frame for frame in self.say(op, **keys) if frame["op"] == "status"]
+        guard: dict[str, Any] = status["guard"]
+        return guard
+
+    def load(self, table: bytes, key: bytes | None = None) -> dict[str, Any]:
+        """Load a table, and return the guard's status."""
+        generation = self.guard()["generation"] + 1
+        for at in range(0, len(table), PIECE_BYTES):
+            piece = table[at : at + PIECE_BYTES].hex().upper()
+            assert self.guard("guard", at=at, data=piece)["state"] == "loading"
+        mac = {} if key is None else {"mac": code_of(table, generation, key)}
+        return self.guard("guard", length=len(table), sum=f"{zlib.crc32(table):08X}", **mac)
+
+    def settle(self) -> None:
+        """Let what is to go into the EEPROM go there."""
+        count = -1
+        while count != (count := len(self.rover.writes)):
+            self.say("hello")

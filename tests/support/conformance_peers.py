@@ -242,7 +242,7 @@ def emulated_board(_folder: Path) -> Iterator[Peer]:
             yield Peer(
                 wire,
                 ROVER,
-                PHYSICAL | {"strict_json"},
+                PHYSICAL | {"strict_json", "chip_guard"},
                 prepare=PREPARE_ROVER,
                 outputs=lambda: "working" if emulated.outputs.moving else "rest",
             )
@@ -257,7 +257,7 @@ def native_rover(folder: Path) -> Iterator[Peer]:
         NativeWire(rover),
         ROVER,
         # What watches the host's silence is the board's timer.
-        (PHYSICAL | {"strict_json"}) - {"watchdog"},
+        (PHYSICAL | {"strict_json", "chip_guard"}) - {"watchdog"},
         prepare=PREPARE_ROVER,
         outputs=lambda: "working" if rover.switched & pins.ENABLE and any(rover.duty) else "rest",
     )

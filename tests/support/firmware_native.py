@@ -11,6 +11,7 @@ from typing import Any
 from paths import STANDINS
 
 from firmware_bridge.codec import LineDecoder, to_line
+from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from sims.farm_rover.firmware_tables import HEADER
 
 STANDIN = STANDINS / "rover_native.c"
@@ -37,23 +38,26 @@ BOARD_SOURCES = {"board.c", "uart.c", "main.c"}
 """What a stand-in takes the place of."""
 
 
-def compile_library(folder: Path, sources: Sequence[Path]) -> Path:
+def compile_library(folder: Path, sources: Sequence[Path], *more: str) -> Path:
     """The library of this machine that is made of these sources of the firmware."""
     for name, text in HEADERS.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     command = ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fshort-enums", "-shared", "-fPIC"]
     library = folder / "rover.so"
-    command += [f"-I{folder}", f"-I{HEADER.parent}", "-o", str(library), *map(str, sources), "-lm"]
+    command += [f"-I{folder}", f"-I{HEADER.parent}", f"-I{FIRMWARE_FOLDER / 'guard'}", *more]
+    command += ["-o", str(library), *map(str, sources), "-lm"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return library
 
 
-def compile_rover(folder: Path) -> Path:
+def compile_rover(folder: Path, *more: str) -> Path:
     """The library of a whole rover without its board."""
-    sources = [path for path in sorted(HEADER.parent.glob("*.c")) if path.name not in BOARD_SOURCES]
-    return compile_library(folder, [*sources, STANDIN])
+    guard = FIRMWARE_FOLDER / "guard"
+    sources = [*sorted(HEADER.parent.glob("*.c")), *sorted(guard.glob("*.c"))]
+    sources = [path for path in sources if path.name not in BOARD_SOURCES]
+    return compile_library(folder, [*sources, STANDIN], *more)
 
 
 class NativeRover:
@@ -84,6 +88,18 @@ class NativeRover:
     def set_turn_ms(self, milliseconds: int) -> None:
         """How long one turn of the main loop takes."""
         ctypes.c_uint32.in_dll(self._library, "turn_ms").value = milliseconds
+
+    @property
+    def eeprom(self) -> Any:
+        """Its bytes, which may be set before time passes."""
+        return (ctypes.c_uint8 * 4096).in_dll(self._library, "eeprom")
+
+    @property
+    def writes(self) -> list[tuple[int, int]]:
+        """The places and bytes that were written to the EEPROM, of which 65,536 are kept."""
+        count = ctypes.c_uint32.in_dll(self._library, "eeprom_write_count").value
+        kept = (ctypes.c_uint32 * 65536).in_dll(self._library, "eeprom_writes")[:count]
+        return [(one >> 8, one & 0xFF) for one in kept]
 
     @property
     def switched(self) -> int:

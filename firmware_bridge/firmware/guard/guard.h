@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define GUARD_MOST_BYTES 2048
+#define GUARD_MOST_BYTES 1056
 #define GUARD_MOST_ARGUMENTS 8
 /* Bits of the harm mask: that many calls of the condensed path are weighed exactly. */
 #define GUARD_MASK_BITS 256

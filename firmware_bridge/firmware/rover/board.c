@@ -1,5 +1,6 @@
 #include "board.h"
 
+#include <avr/eeprom.h>
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>
@@ -206,6 +207,10 @@ float board_battery(void) { return converted(4); }
 float board_person_distance(void) { return converted(5) * SCANNER_FULL_SCALE; }
 
 float board_person_bearing(void) { return (converted(6) - 0.5f) * 2 * (float)M_PI; }
+
+uint8_t board_eeprom_ready(void) { return eeprom_is_ready(); }
+uint8_t board_eeprom_read(uint16_t at) { return eeprom_read_byte((const uint8_t *)at); }
+void board_eeprom_write(uint16_t at, uint8_t byte) { eeprom_write_byte((uint8_t *)at, byte); }
 
 uint32_t board_ms(void) {
     uint32_t now;

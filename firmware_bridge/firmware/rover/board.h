@@ -98,6 +98,12 @@ float board_battery(void);
 float board_person_distance(void);
 float board_person_bearing(void);
 
+/* The EEPROM, a byte at a time: nothing may be read or written until the byte before is written. */
+#define EEPROM_BYTES 4096
+uint8_t board_eeprom_ready(void);
+uint8_t board_eeprom_read(uint16_t at);
+void board_eeprom_write(uint16_t at, uint8_t byte);
+
 /* Milliseconds since the start: the link clock. */
 uint32_t board_ms(void);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "board.h"
+#include "chip_guard.h"
 #include "drive.h"
 #include "outcome.h"
 #include "route.h"
@@ -13,6 +14,8 @@
 #include "wire.h"
 
 #define NO_PLACE 0xFF
+#define ARGUMENTS_MAX 3
+#define NAME_SIZE 24
 #define ACK_EVERY_MS 1000
 /* A tank, a battery or a distance may miss its limit by this much: single precision. */
 #define ROUNDING 1e-4f
@@ -67,6 +70,9 @@ static void refuse(const struct id *id, uint8_t status, uint8_t code) {
 }
 
 static void finish(struct outcome outcome) {
+    static const uint8_t ends[] = {GUARD_OK, GUARD_REFUSED, GUARD_INVALID, GUARD_FAULT};
+
+    outcome.guard = chip_guard_ended(outcome.code == CODE_GUARD ? GUARD_PREVENTED : ends[outcome.status]);
     outcome.tool = call.tool;
     outcome.place = call.place;
     outcome.ended_ms = device_ms();
@@ -460,6 +466,8 @@ static void step_drive(enum drive_state driven) {
     }
 }
 
+uint8_t calls_running(void) { return call.active; }
+
 uint8_t calls_compute(void) { return call.active && call.phase == PLANNING && !board_stopped(); }
 
 void calls_step(uint8_t steps) {
@@ -573,8 +581,8 @@ static void bad_argument(uint8_t index, uint8_t fault) {
     finish((struct outcome){.status = STATUS_INVALID, .code = CODE_BAD_ARGUMENTS, .a = index, .b = fault});
 }
 
-/* One argument into the call; 0 once the call is answered because it does not fit. */
-static uint8_t take_argument(uint8_t index, const struct json *args) {
+/* One argument into the call, and as the guard has it; 0 once the call is answered because it does not fit. */
+static uint8_t take_argument(uint8_t index, const struct json *args, struct guard_value *given, char *plain) {
     struct argument argument;
     struct json value = {JSON_NONE, NULL, 0};
 
@@ -583,6 +591,7 @@ static uint8_t take_argument(uint8_t index, const struct json *args) {
         value = json_member(args, tools[call.tool].arguments[index].name);
     }
     call.numbers[index] = argument.preset;
+    *given = (struct guard_value){GUARD_MISSING, 0, NULL};
     if (value.type == JSON_NONE) {
         if (argument.flags & ARGUMENT_REQUIRED) {
             bad_argument(index, ARGUMENT_MISSING);
@@ -596,8 +605,14 @@ static uint8_t take_argument(uint8_t index, const struct json *args) {
     }
     if (argument.type == ARGUMENT_TEXT) {
         call.place = place_named(&value);
+        given->kind = json_text(&value, plain, NAME_SIZE) ? GUARD_TEXT : GUARD_OTHER;
+        given->text = plain;
+        given->length = given->kind == GUARD_TEXT ? (uint8_t)strlen(plain) : 0;
         return 1;
     }
+    given->kind = value.length > UINT8_MAX ? GUARD_OTHER : GUARD_NUMBER;
+    given->text = value.at;
+    given->length = (uint8_t)value.length;
     float number = json_float(&value);
     call.numbers[index] = number;
     if (!(argument.flags & ARGUMENT_ABOVE_MIN ? number > argument.min : number >= argument.min) ||
@@ -627,6 +642,8 @@ static uint8_t known_arguments_only(const struct json *args, uint8_t count) {
 
 static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     uint8_t count = pgm_read_byte(&tools[tool].argument_count);
+    struct guard_value given[ARGUMENTS_MAX];
+    char plain[ARGUMENTS_MAX][NAME_SIZE];
 
     call.active = 1;
     call.tool = tool;
@@ -639,9 +656,13 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
         return;
     }
     for (uint8_t i = 0; i < count; i++) {
-        if (!take_argument(i, args)) {
+        if (!take_argument(i, args, &given[i], plain[i])) {
             return;
         }
+    }
+    if (!chip_guard_allows(tool, given, count)) {
+        reject(CODE_GUARD, 0, 0);
+        return;
     }
     uint8_t station = pgm_read_byte(&station_of[tool]);
     if (station < STATION_COUNT) {
@@ -694,6 +715,7 @@ uint8_t calls_take(const struct json *message, uint8_t ours) {
     }
     uint8_t tool = tool_named(&name);
     if (tool == TOOL_COUNT) {
+        chip_guard_ended(GUARD_INVALID);
         refuse(&id, STATUS_INVALID, CODE_UNKNOWN_TOOL);
         return 1;
     }

@@ -20,6 +20,9 @@ void calls_abort(void);
 /* Move a running call on, after so many steps of STEP_MS. */
 void calls_step(uint8_t steps);
 
+/* Whether a call runs. */
+uint8_t calls_running(void);
+
 /* Whether a running call computes, and wants its next turn at once. */
 uint8_t calls_compute(void);
 

@@ -3,6 +3,7 @@
 
 #include "board.h"
 #include "calls.h"
+#include "chip_guard.h"
 #include "sensors.h"
 #include "uart.h"
 #include "wire.h"
@@ -14,6 +15,7 @@ static void turn(void) {
     wire_poll();
     wire_watch();
     calls_step(steps);
+    chip_guard_step();
     if (steps) {
         sensors_step();
     }
@@ -22,6 +24,7 @@ static void turn(void) {
 int main(void) {
     board_init();
     uart_init();
+    chip_guard_init();
     sei();
     wire_status();
     for (;;) {

@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "chip_guard.h"
 #include "tables.h"
 #include "wire.h"
 
@@ -296,6 +297,9 @@ static void error(const struct outcome *o) {
     case CODE_NOT_FILLED:
         say(PSTR("not_filled"), PSTR("The tank's float switch still says low after the filling."));
         break;
+    case CODE_GUARD:
+        say(PSTR("guard"), PSTR("The guard on the chip does not allow this call here."));
+        break;
     case CODE_NOT_CHARGING:
         say(PSTR("not_charging"), PSTR("The battery's voltage does not rise to its full value."));
         break;
@@ -318,6 +322,11 @@ void outcome_send(const struct outcome *o, const char *id, uint8_t id_length) {
         wire_flash(PSTR("\",\"error\":{\"code\":\""));
         error(o);
         wire_flash(PSTR("\"}"));
+    }
+    if (o->guard) {
+        wire_flash(PSTR(",\"guard\":\""));
+        wire_flash(chip_guard_name(o->guard));
+        wire_flash(PSTR("\""));
     }
     wire_flash(PSTR(",\"t\":"));
     wire_seconds(o->ended_ms);

@@ -39,14 +39,15 @@ enum code {
     CODE_FLOW_LOW,
     CODE_FLOW_HIGH,
     CODE_NOT_FILLED,
-    CODE_NOT_CHARGING
+    CODE_NOT_CHARGING,
+    CODE_GUARD
 };
 
 enum argument_fault { ARGUMENT_MISSING, ARGUMENT_UNKNOWN, ARGUMENT_OF_WRONG_TYPE, ARGUMENT_OUT_OF_RANGE };
 
-/* `place` counts the plants and then the stations; the numbers mean what the tool or the code makes of them. */
+/* `guard` is what the guard on the chip judged; `place` counts the plants and then the stations; the numbers mean what the tool or the code makes of them. */
 struct outcome {
-    uint8_t status, code, tool, place;
+    uint8_t status, code, tool, place, guard;
     float a, b, c, d;
     uint32_t ended_ms, took_ms; /* device time */
 };

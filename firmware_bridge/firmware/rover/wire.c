@@ -10,6 +10,7 @@
 
 #include "board.h"
 #include "calls.h"
+#include "chip_guard.h"
 #include "json.h"
 #include "sensors.h"
 #include "tables.h"
@@ -26,8 +27,8 @@ static uint8_t line_too_long, line_before_stop, attached, stop_told;
 static uint32_t crc;
 static uint16_t dropped;
 
-/* CRC-32 (IEEE 802.3), a nibble at a time. */
-static uint32_t crc_of(uint32_t sum, uint8_t byte) {
+/* A nibble at a time. */
+uint32_t wire_crc(uint32_t sum, uint8_t byte) {
     static const uint32_t nibbles[16] PROGMEM = {
         0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
         0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
@@ -39,7 +40,7 @@ static uint32_t crc_of(uint32_t sum, uint8_t byte) {
 static char hex(uint8_t nibble) { return (char)(nibble < 10 ? '0' + nibble : 'A' + nibble - 10); }
 
 static void put(char byte) {
-    crc = crc_of(crc, (uint8_t)byte);
+    crc = wire_crc(crc, (uint8_t)byte);
     uart_put(byte);
 }
 
@@ -133,6 +134,7 @@ void wire_status(void) {
         wire_flash(causes[board_reset_cause() - RESET_POWER]);
         wire_flash(PSTR("\""));
     }
+    chip_guard_status();
     wire_end();
 }
 
@@ -194,6 +196,10 @@ static void handle(const struct json *message) {
     } else if (json_is(&op, PSTR("reset"))) {
         heard();
         reset();
+    } else if (json_is(&op, PSTR("guard"))) {
+        heard();
+        chip_guard_take(message, calls_running());
+        wire_status();
     } else if (json_is(&op, PSTR("init"))) {
         if (calls_refuse_init(message)) {
             heard();
@@ -213,7 +219,7 @@ static void handle(const struct json *message) {
 static uint8_t checks(uint16_t payload) {
     uint32_t sum = 0xFFFFFFFF;
     for (uint16_t i = 0; i < payload; i++) {
-        sum = crc_of(sum, (uint8_t)line[i]);
+        sum = wire_crc(sum, (uint8_t)line[i]);
     }
     sum = ~sum;
     for (uint8_t i = 0; i < 8; i++) {

@@ -16,6 +16,9 @@ void wire_watch(void);
 /* Whether a host has spoken since the start. */
 uint8_t wire_attached(void);
 
+/* CRC-32 (IEEE 802.3) of one byte more; it begins with all ones, and ends inverted. */
+uint32_t wire_crc(uint32_t sum, uint8_t byte);
+
 /* State, device and limits. */
 void wire_status(void);
 
