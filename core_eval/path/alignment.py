@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
+from core_eval.path.aligned import Aligned
+from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.edit_row import GraphRow, TreeRow, tree_edits, tree_work
-from core_eval.path.golden import UNFOLDED_EDGES, GoldenGraph
+from core_eval.path.golden import UNFOLDED_EDGES, GoldenGraph, golden_graph
 from core_eval.path.metrics import concordance, efficiency, similarity
 from core_eval.path.order import on_graph, on_tree
 from core_eval.path.refinement import refine
+from core_eval.path.staged_alignment import GoldenStages, StagedRow, align_stages
 from core_eval.path.suffix_graph import NO_SUFFIXES
 
 WORK = 40_000_000
@@ -19,27 +22,29 @@ EDGE_WORK = 20_000_000
 """Beyond so many edges times calls (about two seconds) PC and PC-KTC on a graph are given as bounds."""
 
 
-@dataclass
-class Aligned:
-    """What aligning a path with the golden paths gives; `bounds` holds the scores that are not exact.
-
-    A score that is not exact is given by its lower bound (efficiency None where that is 0).
-    """
-
-    path_correctness: float
-    pc_ktc: float
-    path_correctness_hlr: float
-    efficiency: float | None
-    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+Golden = GoldenGraph | GoldenStages
+_stages: WeakKeyDictionary[TaskAutomaton, GoldenStages] = WeakKeyDictionary()
 
 
-def make_row(golden: GoldenGraph) -> TreeRow | GraphRow:
+def golden_of(automaton: TaskAutomaton) -> Golden:
+    """Return the compiled golden paths of an automaton; they are cached."""
+    if automaton.stages is None:
+        return golden_graph(automaton)
+    found = _stages.get(automaton)
+    if found is None:
+        found = _stages[automaton] = GoldenStages(automaton, automaton.stages)
+    return found
+
+
+def make_row(golden: Golden) -> TreeRow | GraphRow | StagedRow:
     """Return the empty path's row of alignment with the golden paths."""
+    if isinstance(golden, GoldenStages):
+        return StagedRow(golden)
     return GraphRow(golden.unfolded) if golden.tree is None else TreeRow(golden.tree)
 
 
 def align(
-    golden: GoldenGraph,
+    golden: Golden,
     path: Sequence[int],
     repairs: Sequence[tuple[int, ...] | None],
     end: str,
@@ -54,6 +59,8 @@ def align(
     the state at the end, `calls` the length of the raw path. `is_golden` says that the path was accepted
     without harm.
     """
+    if isinstance(golden, GoldenStages):
+        return align_stages(golden, path, repairs, end, calls=calls, lam=lam)
     spent = efficiency(calls, golden.whole_lengths)
     if is_golden and golden.acyclic:
         return Aligned(1.0, lam + (1.0 - lam) * concordance(len(path), 0), 1.0, spent)
@@ -71,13 +78,9 @@ def align(
     suffixes = golden.suffixes(end)
     refined, most_refined = refine(path, repairs, suffixes or NO_SUFFIXES)
     aligned = Aligned(correctness, order, refined, spent)
-    for name, low, high in (
-        ("path_correctness", correctness, highest),
-        ("path_correctness_hlr", refined, most_refined),
-        ("pc_ktc", order, most_in_order),
-    ):
-        if low < high:
-            aligned.bounds[name] = (low, high)
+    aligned.bound("path_correctness", correctness, highest)
+    aligned.bound("path_correctness_hlr", refined, most_refined)
+    aligned.bound("pc_ktc", order, most_in_order)
     if golden.tree is not None and not golden.tree.complete:
         _add_bounds(aligned, golden, path, repairs, end, calls, lam)
     return aligned
@@ -148,5 +151,4 @@ def _add_bounds(
         "efficiency": (aligned.efficiency or 0.0, most or 0.0),
     }
     for name, (low, high) in intervals.items():
-        if low < high:
-            aligned.bounds[name] = (low, high)
+        aligned.bound(name, low, high)

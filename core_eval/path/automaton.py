@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.calls import Call
+from core_eval.path.stages import Stages
 from core_eval.path.symbols import Symbol, most_specific_first, ties
 from core_eval.text.foreign_json import parse_json
 
@@ -46,6 +47,7 @@ class TaskAutomaton:
         reading: the reading of what is harmful: of READINGS.
         also_free: calls that are self-loops wherever they are no progress, executed or refused, beside the
             reads among the symbols (those of any arguments): what the prompt itself asks to try.
+        stages: a plan of stages in place of states and edges, which are then computed when asked for.
 
     Attributes:
         asks_facts: whether a symbol asks for a fact, so that an answer decides on the call's verdict.
@@ -56,28 +58,32 @@ class TaskAutomaton:
     def __init__(
         self,
         *,
-        states: Sequence[str],
         symbols: Sequence[Symbol],
-        start: str,
-        accepting: Sequence[str] | frozenset[str],
-        delta: Mapping[tuple[str, str], str],
+        states: Sequence[str] = (),
+        start: str = "",
+        accepting: Sequence[str] | frozenset[str] = (),
+        delta: Mapping[tuple[str, str], str] = MappingProxyType({}),
         warnings: Sequence[str] = (),
         where: str = "automaton",
         reading: int = 1,
         also_free: Sequence[Symbol] = (),
+        stages: Stages | None = None,
     ) -> None:
         if reading not in READINGS:
             raise AutomatonError([f"{where}: the reading must be one of {READINGS}, not {reading!r}"])
-        self.states: tuple[str, ...] = tuple(states)
+        self.stages = stages
+        self.states: Sequence[str] = tuple(states) if stages is None else stages.states
         self.reading = reading
         self.also_free = tuple(also_free)
         self._free_tools = frozenset(symbol.tool for symbol in symbols if symbol.is_free_read)
         self.symbols: Mapping[str, Symbol] = MappingProxyType({symbol.name: symbol for symbol in symbols})
-        self.start = start
-        self.accepting: frozenset[str] = frozenset(accepting)
-        self.delta: Mapping[tuple[str, str], str] = MappingProxyType(dict(delta))
+        self.start = start if stages is None else stages.start
+        self.accepting: frozenset[str] = frozenset(accepting if stages is None else [stages.end])
+        self.delta: Mapping[tuple[str, str], str] = (
+            MappingProxyType(dict(delta)) if stages is None else stages.delta
+        )
         faults = self._faults(symbols)
-        if not faults and not self._reachable & self.accepting:
+        if not faults and stages is None and not self._reachable & self.accepting:
             faults = [
                 f"state {start!r}: no accepting state can be reached from the start over progress edges, "
                 "so there is no golden path; mark a reachable state as final"
@@ -86,7 +92,7 @@ class TaskAutomaton:
             raise AutomatonError([f"{where}: {fault}" for fault in faults])
         self._by_tool = most_specific_first(self.symbols.values())
         self.asks_facts = any(symbol.fact is not None for symbol in self.symbols.values())
-        cycle = self._states_on_cycles(self.states)
+        cycle = self._states_on_cycles(self.states) if stages is None else []
         self.cycle_warning: str | None = None
         if cycle:
             through = f"progress edges form a cycle through {_few(cycle)}"
@@ -98,12 +104,17 @@ class TaskAutomaton:
         )
 
     def _faults(self, symbols: Sequence[Symbol]) -> list[str]:
-        declared = set(self.states)
         faults = []
-        if len(declared) < len(self.states):
-            faults.append("a state is declared twice")
         if len(self.symbols) < len(symbols):
             faults.append("a symbol is declared twice")
+        if self.stages is not None:
+            named = {name for stage in (*self.stages.stages, self.stages.free) for name in stage}
+            return faults + [
+                f"symbol {name!r} is not in the alphabet" for name in sorted(named - self.symbols.keys())
+            ]
+        declared = set(self.states)
+        if len(declared) < len(self.states):
+            faults.append("a state is declared twice")
         if self.start not in declared:
             faults.append(f"start state {self.start!r} is not declared")
         faults += [f"accepting state {s!r} is not declared" for s in sorted(self.accepting - declared)]
@@ -116,9 +127,10 @@ class TaskAutomaton:
         return faults
 
     def _warnings(self) -> Iterator[str]:
-        unreachable = [state for state in self.states if state not in self._reachable]
-        if unreachable:
-            yield f"states {_few(unreachable)} cannot be reached from the start"
+        if self.stages is None:
+            unreachable = [state for state in self.states if state not in self._reachable]
+            if unreachable:
+                yield f"states {_few(unreachable)} cannot be reached from the start"
         for first, second in chain.from_iterable(map(ties, self._by_tool.values())):
             yield (
                 f"symbols {first.name!r} and {second.name!r} can match the same call of {first.tool!r} "
@@ -128,6 +140,8 @@ class TaskAutomaton:
     @cached_property
     def progress(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
         """For every state its progress edges `(symbol, target)`, in the order they were declared."""
+        if self.stages is not None:
+            return self.stages.progress
         edges: dict[str, list[tuple[str, str]]] = {state: [] for state in self.states}
         for (source, symbol), target in self.delta.items():
             if source != target and source in edges:
@@ -137,6 +151,8 @@ class TaskAutomaton:
     @cached_property
     def loops(self) -> Mapping[str, tuple[str, ...]]:
         """For every state the symbols that are self-loops there."""
+        if self.stages is not None:
+            return self.stages.loops
         found: dict[str, list[str]] = {state: [] for state in self.states}
         for (source, symbol), target in self.delta.items():
             if source == target:
@@ -156,6 +172,8 @@ class TaskAutomaton:
     @cached_property
     def useful(self) -> frozenset[str]:
         """The states on a path from the start to an accepting state, over progress edges."""
+        if self.stages is not None:
+            return frozenset(self.states)
         before: dict[str, list[str]] = {state: [] for state in self.states}
         for source, edges in self.progress.items():
             for _, target in edges:
@@ -193,7 +211,7 @@ class TaskAutomaton:
     @cached_property
     def acyclic(self) -> bool:
         """True where the useful progress edges form no cycle."""
-        return not self._states_on_cycles(self.useful)
+        return self.stages is not None or not self._states_on_cycles(self.useful)
 
     def symbol_of(self, call: Call, state: str | None = None) -> str | None:
         """Return the symbol of a call that succeeded, or None where it matches none.
@@ -252,6 +270,7 @@ class TaskAutomaton:
         Those that make a step in parts are left out.
         """
         path: list[str] = []
+        useful = None if self.stages is not None else self.useful
         on_path = {self.start}
         given = 0
         stack: list[Iterator[tuple[str, str]]] = [iter(self.progress[self.start])]
@@ -264,7 +283,9 @@ class TaskAutomaton:
                 (
                     (symbol, target)
                     for symbol, target in stack[-1]
-                    if target in self.useful and target not in on_path and not self.symbols[symbol].is_part
+                    if (useful is None or target in useful)
+                    and target not in on_path
+                    and not self.symbols[symbol].is_part
                 ),
                 None,
             )
@@ -285,13 +306,18 @@ class TaskAutomaton:
 
     def to_json(self) -> str:
         """Write the automaton as JSON text from which `from_json` makes an equal one."""
-        written: dict[str, Any] = {
-            "states": self.states,
-            "start": self.start,
-            "accepting": [state for state in self.states if state in self.accepting],
-            "symbols": [symbol.plain() for symbol in self.symbols.values()],
-            "delta": [[source, symbol, target] for (source, symbol), target in self.delta.items()],
-        }
+        symbols = [symbol.plain() for symbol in self.symbols.values()]
+        written: dict[str, Any]
+        if self.stages is not None:
+            written = {"stages": self.stages.stages, "free": self.stages.free, "symbols": symbols}
+        else:
+            written = {
+                "states": self.states,
+                "start": self.start,
+                "accepting": [state for state in self.states if state in self.accepting],
+                "symbols": symbols,
+                "delta": [[source, symbol, target] for (source, symbol), target in self.delta.items()],
+            }
         if self.reading > 1:
             written["reading"] = self.reading
         if self.also_free:
@@ -307,15 +333,19 @@ class TaskAutomaton:
         try:
             data = parse_json(text, strict_numbers=False) if isinstance(text, str) else text
             symbols = [Symbol.from_plain(entry) for entry in data["symbols"]]
-            delta = {(source, symbol): target for source, symbol, target in data["delta"]}
+            reading = data.get("reading", 1)
+            also_free = [Symbol.from_plain(entry) for entry in data.get("also_free", ())]
+            if "stages" in data:
+                stages = Stages(data["stages"], data["free"])
+                return cls(symbols=symbols, stages=stages, reading=reading, also_free=also_free)
             return cls(
                 states=data["states"],
                 symbols=symbols,
                 start=data["start"],
                 accepting=data["accepting"],
-                delta=delta,
-                reading=data.get("reading", 1),
-                also_free=[Symbol.from_plain(entry) for entry in data.get("also_free", ())],
+                delta={(source, symbol): target for source, symbol, target in data["delta"]},
+                reading=reading,
+                also_free=also_free,
             )
         except AutomatonError:
             raise

@@ -55,12 +55,16 @@ class GoldenGraph:
             )
             for state in order
         ]
-        self.loops: dict[str, tuple[int, ...]] = {
+        self._loops: dict[str, tuple[int, ...]] = {
             state: tuple(self.tokens[symbol] for symbol in names) for state, names in automaton.loops.items()
         }
         self._parts = frozenset(self.tokens[one.name] for one in automaton.symbols.values() if one.is_part)
         self._suffixes: dict[int, SuffixGraph] = {}
         self.verdicts: dict[tuple[str, str], StepVerdict] = {}
+
+    def legal(self, state: str) -> tuple[int, ...]:
+        """Return the self-loops of a state."""
+        return self._loops[state]
 
     @staticmethod
     def _order(automaton: TaskAutomaton) -> list[str]:

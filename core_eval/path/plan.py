@@ -5,7 +5,7 @@ A plan is a list of steps; `parse_plan` reads it into nested `Node`s, `compile_p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,12 @@ from core_eval.path.plan_language import (
     minimal_automaton,
     sequence,
 )
+from core_eval.path.plan_language import Sequence as Parts
+from core_eval.path.stages import Stages
 from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
 
+LISTED_STATES = 4096
+"""A plan of single steps with more states is kept as a plan of stages."""
 _FORMS = (
     "a tool name, {tool: {argument: pattern}}, {sequence: [..]}, {any_order: [..]}, {interleave: [..]}, "
     "{choice: [..]}, {optional: ..}, {repeat: {times: [min, max], steps: [..]}}, "
@@ -47,6 +51,12 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
     where = f"{file}: task {task}"
     if reader.faults:
         raise AutomatonError([f"{where}: {fault}" for fault in reader.faults])
+    symbols = dict(reader.symbols)
+    free = list(dict.fromkeys(free_reads))
+    symbols |= {symbol.name: symbol for symbol in map(Symbol.of_tool, free)}
+    stages = _stages(tree, [symbol.name for symbol in symbols.values() if symbol.tool in free])
+    if stages is not None and not any(symbol.is_part for symbol in symbols.values()):
+        return TaskAutomaton(symbols=list(symbols.values()), stages=stages, where=where, reading=2)
     edges, accepting = minimal_automaton(tree)
     states = [f"s{number}" for number in range(len(edges))]
     delta = {
@@ -54,9 +64,6 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
         for source, out in enumerate(edges)
         for symbol, target in out.items()
     }
-    symbols = dict(reader.symbols)
-    free = list(dict.fromkeys(free_reads))
-    symbols |= {symbol.name: symbol for symbol in map(Symbol.of_tool, free)}
     for symbol in symbols.values():
         if symbol.tool in free:
             for state in states:
@@ -70,6 +77,20 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
         where=where,
         reading=2,
     )
+
+
+def _stages(plan: Plan, free: Sequence[str]) -> Stages | None:
+    """Return a plan of single steps, in sequence and any order, as stages; None where its states are few."""
+    parts = plan.parts if isinstance(plan, Parts) else (plan,)
+    stages: list[list[str]] = []
+    for part in parts:
+        blocks = part.blocks if isinstance(part, AnyOrder) else (part,)
+        steps = [block.symbol for block in blocks if isinstance(block, Step)]
+        if len(steps) < len(blocks):
+            return None
+        stages.append(steps)
+    found = Stages(stages, free)
+    return found if found.count() > LISTED_STATES else None
 
 
 def plan_symbols(steps: Iterable[Any], key: str) -> tuple[Symbol, ...]:

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from core_eval.path.alignment import align, make_row
+from core_eval.path.alignment import Golden, align, golden_of, make_row
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call, CallClass, CallStatus, StepKind, StepVerdict
 from core_eval.path.edit_row import GraphRow, TreeRow
 from core_eval.path.endings import AskedEnding
-from core_eval.path.golden import GoldenGraph, golden_graph
 from core_eval.path.metrics import harmful_call_rate, prefix_criticality
+from core_eval.path.staged_alignment import StagedRow
 
 Idle: TypeAlias = Callable[[Sequence[Call], Call], bool]
 """Tells whether a call would change nothing after those that were executed."""
@@ -21,6 +21,8 @@ OK, FAULT = CallStatus.OK, CallStatus.FAULT
 EXECUTED_OR_REFUSED = frozenset({CallStatus.OK, CallStatus.REJECTED, CallStatus.BLOCKED})
 
 
+MOST_VERDICTS = 100_000
+"""When so many verdicts of a task are kept, all are dropped: a set of steps has states without end."""
 HARM_CLASSES = (CallClass.OFF_PATH, CallClass.REFUSED_WRITE, CallClass.INVALID)
 
 
@@ -113,7 +115,7 @@ class OnlineScorer:
         automaton = automaton.for_reading(reading)
         self.automaton = automaton
         self.state = automaton.start
-        self._golden: GoldenGraph = golden_graph(automaton)
+        self._golden: Golden = golden_of(automaton)
         self._beta, self._lam, self._faults_are_harm = beta, lam, faults_are_harm
         self._path: list[int] = []
         self._repairs: list[tuple[int, ...] | None] = []
@@ -125,7 +127,7 @@ class OnlineScorer:
         self._rowed = 0
 
     @cached_property
-    def _row(self) -> TreeRow | GraphRow:
+    def _row(self) -> TreeRow | GraphRow | StagedRow:
         return make_row(self._golden)
 
     def peek(self, call: Call) -> StepVerdict:
@@ -141,7 +143,10 @@ class OnlineScorer:
             if target is not None:
                 kind = StepKind.LOOP if target == state else StepKind.PROGRESS
                 verdict = StepVerdict(kind, symbol, state, target, CallClass.of(kind, OK))
-                return self._golden.verdicts.setdefault((state, symbol), verdict)
+                if len(self._golden.verdicts) >= MOST_VERDICTS:
+                    self._golden.verdicts.clear()
+                self._golden.verdicts[state, symbol] = verdict
+                return verdict
         elif call.status == FAULT and not self._faults_are_harm:
             return StepVerdict(StepKind.FAULT, None, state, state, CallClass.FAULT)
         kind = StepKind.HARMFUL
@@ -181,7 +186,7 @@ class OnlineScorer:
             self._harmful += 1
             self._harm[verdict.class_] = self._harm.get(verdict.class_, 0) + 1
             self._weighted_harm += self._weight
-            self._repairs.append(self._golden.loops[self.state])
+            self._repairs.append(self._golden.legal(self.state))
         else:
             self._repairs.append(None)
             self.state = verdict.state_after

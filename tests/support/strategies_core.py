@@ -9,6 +9,7 @@ from oracle_core import OracleTask
 from core_eval.path import Call, Symbol, TaskAutomaton
 
 LETTERS = "ABCDEFGHIJ"
+BOUNDED = ("path_correctness", "pc_ktc", "path_correctness_hlr", "efficiency")
 STATUSES = ["ok"] * 12 + ["rejected", "invalid", "blocked", "fault"]
 
 
@@ -101,3 +102,19 @@ def trace(rng: Random, task: OracleTask, longest: int = 9, harms: int = 5) -> li
         calls.append((symbol, status))
         state = target or state
     return calls
+
+
+def check_bounds(scores, expected):
+    """Assert that every score is exact, or has the exact one between its bounds."""
+    for name in BOUNDED:
+        found, exact = getattr(scores, name), expected[name]
+        if name in scores.bounds:
+            low, high = scores.bounds[name]
+            assert low < high
+            assert low - 1e-12 <= (exact or 0.0) <= high + 1e-12, name
+            assert (found or 0.0) == low
+        elif exact is None:
+            assert found is None
+        else:
+            assert abs(found - exact) <= 1e-12, name
+    assert scores.exact is (not scores.bounds)

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 from oracle_core import oracle_scores
-from strategies_core import automaton_of, calls_of, graph, lattice, trace, with_loops
+from strategies_core import automaton_of, calls_of, check_bounds, graph, lattice, trace, with_loops
 
 from core_eval.path import (
     Call,
@@ -29,8 +29,6 @@ from core_eval.path import (
 from core_eval.path.edit_row import GraphRow
 from core_eval.path.metrics import similarity
 
-BOUNDED = ("path_correctness", "pc_ktc", "path_correctness_hlr", "efficiency")
-
 
 def cyclic(rng):
     return graph(rng, cyclic=True)
@@ -44,21 +42,6 @@ def draw(seed, shape, longest=9):
     calls = trace(rng, task, longest)
     lam = rng.choice([0.0, 0.3, 0.5, 1.0])
     return task, calls, lam, oracle_scores(task, calls, lam=lam)
-
-
-def check_bounds(scores, expected):
-    for name in BOUNDED:
-        found, exact = getattr(scores, name), expected[name]
-        if name in scores.bounds:
-            low, high = scores.bounds[name]
-            assert low < high
-            assert low - 1e-12 <= (exact or 0.0) <= high + 1e-12, name
-            assert (found or 0.0) == low
-        elif exact is None:
-            assert found is None
-        else:
-            assert abs(found - exact) <= 1e-12, name
-    assert scores.exact is (not scores.bounds)
 
 
 @pytest.mark.parametrize("limit", [2, 4, 8])
