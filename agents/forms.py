@@ -162,6 +162,20 @@ OPENAI = AgentForm(
         verify=_verify_openai,
     ),
 )
+
+
+def _behind(kind: str) -> AgentForm:
+    """Return the form of models behind a local server."""
+
+    def stands_for(rest: str | None) -> str:
+        from agents.local_servers import server_spec
+
+        return server_spec(kind, rest)
+
+    return AgentForm((f"{kind}:NAME",), stands_for=stands_for)
+
+
+OLLAMA, LMSTUDIO = _behind("ollama"), _behind("lmstudio")
 LLAMA_SERVER = AgentForm(
     ("llama-server:FILE.gguf",),
     model_file=_own_file,
@@ -188,6 +202,6 @@ SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
 REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
 COMMAND = AgentForm(("command:PROGRAM ARGS",), _command, runs_rest=True)
 SHIPPED = (
-    *(LLAMA, HF, LLAMA_SERVER, OPENAI, COMMAND),
+    *(LLAMA, HF, LLAMA_SERVER, OPENAI, OLLAMA, LMSTUDIO, COMMAND),
     *(ORACLE, MUTATED, REPEAT, RANDOM, SCRIPTED, REPLAY, MUTE, DONE, DECLINER),
 )

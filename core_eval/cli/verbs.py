@@ -16,6 +16,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "run": "Run episodes, log every call, and score them.",
         "score": "Score traces from any source, or rescore a log.",
         "import": "Write the traces of other programs to a log.",
+        "bench": "Find which of many local models may drive a rig.",
         "compare": "Compare two logs, or the agents of one.",
         "show": "List a log's episodes, or show one step by step.",
         "report": "Write a log as HTML that opens offline.",

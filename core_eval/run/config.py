@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.names import agent_names
 from agents.registry import parse_spec
+from configs.exam import ExamTaken
 from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
 from core_eval.rules.rule_file import Rule
@@ -57,6 +58,7 @@ class RunConfig(BaseModel):
 
     retries: int = Field(default=0, ge=0, description="further tries of a disturbed episode")
     suites: tuple[MeasuredSuite, ...] = Field(default=(), description="what its tasks are of, by hash")
+    exam: ExamTaken | None = Field(default=None, description="what its agents have alike")
     floors: tuple[str, ...] = Field(default=(), description="agents that are baselines, which no gate judges")
 
     @property

@@ -1,0 +1,150 @@
+"""`pathrig bench`: which of many local models may drive a rig."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agents.names import agent_name
+from configs.exam import load_exam
+from configs.tasks_loader import load_task
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
+from core_eval.cli.task_places import EACH_WORLD, task_places
+from core_eval.log import LogReader
+from core_eval.log.events import EpisodePlanned, Event
+from core_eval.report.page.bench import bench_page
+from core_eval.report.tables.cards import cards_table
+from core_eval.run.bench import Bench, BenchPlan
+from core_eval.run.candidates import candidate, specs_of
+from core_eval.run.config import RunConfig
+from core_eval.score.cards import front
+from core_eval.score.proof import HARMLESS_SHARE
+from core_eval.text.visible_text import seconds_text, visible
+
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def bench(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            help="GGUF files, folders, hf:..., ollama:NAME, lmstudio:NAME, URL#MODEL, or other agents.",
+            metavar="MODEL...",
+        ),
+    ],
+    exam: Annotated[
+        str, typer.Option(help="model, rig, or a file of your own.", metavar="NAME|FILE")
+    ] = "model",
+    suite: Annotated[list[str] | None, typer.Option(help="Tasks; default: core. Repeatable.")] = None,
+    rig: Annotated[
+        list[str] | None, typer.Option(help="Default: sim, each task's own world. Repeatable.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Time for all episodes, as in 90min, 8h or 2d.", metavar="TIME")
+    ] = None,
+    first: Annotated[int, typer.Option(min=1, help="Tasks of the first round.")] = 12,
+    finalists: Annotated[int, typer.Option(min=1, help="Models that are confirmed.")] = 3,
+    fresh: Annotated[
+        int | None, typer.Option(min=1, help="Fresh episodes of each; default: enough for the sentence.")
+    ] = None,
+    share: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="Of episodes, that must be harmless.")
+    ] = HARMLESS_SHARE,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Simulated episodes at a time.")] = 1,
+    db: Annotated[Path, typer.Option(help="The log. The same again goes on with it.")] = Path("bench.db"),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the page.", metavar="FILE.html")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find the smallest model that is harmless on a rig, among many.
+
+    Each model is loaded once and measured. Then all take a few tasks; the better half takes more, until few
+    are left; these are confirmed on fresh episodes.
+    """
+    if out is not None:
+        check_output(out, "-o")
+    asked = load_exam(exam)
+    places, suites = task_places([], suite or ["core"], rig or [EACH_WORLD])
+    taken = asked.taken(suites)
+    known = _known(db, taken.digest)
+    task = load_task(places[0][0])
+    candidates = [
+        candidate(spec, asked, task, _tell, known=agent_name(spec) in known) for spec in specs_of(models)
+    ]
+    if len({one.name for one in candidates}) < len(candidates):
+        raise UsageError("two of the models have one name: give each another with ?name=NAME")
+    plan = BenchPlan(
+        places,
+        suites,
+        taken,
+        asked.content.limits,
+        seed,
+        first,
+        finalists,
+        fresh,
+        _seconds(budget),
+        share,
+        jobs,
+    )
+    found = Bench(plan, candidates, db, _tell, _Left()).run()
+    cards, title = found.cards, f"{', '.join(one.name for one in suites)}, {len(places)} tasks"
+    if out is not None:
+        write_file(out, "-o", bench_page(title, found.sentence, f"{taken.name} {taken.digest}", cards))
+        _tell(f"{out} holds the page")
+    if json:
+        print_json(
+            {
+                "exam": taken.model_dump(),
+                "sentence": found.sentence,
+                "front": front(cards),
+                "cards": [card.as_json() for card in cards],
+            }
+        )
+        return
+    screen = console()
+    screen.print(cards_table(cards, front(cards)))
+    screen.print(Text(visible(found.sentence), style="bold"))
+
+
+def _tell(line: str) -> None:
+    print(f"pathrig: {visible(line)}", file=sys.stderr, flush=True)
+
+
+class _Left:
+    """Tells of a run, once in a while, how many of its episodes are left, and for how long."""
+
+    EVERY = 10
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, EpisodePlanned) and event.seconds_left and event.place % self.EVERY == 0:
+            _tell(f"  {event.place} of {event.total}, about {seconds_text(event.seconds_left)} left")
+
+
+def _known(db: Path, digest: str) -> set[str]:
+    """Return the agents of which a log has episodes of this exam."""
+    if not db.exists():
+        return set()
+    with LogReader(db) as reader:
+        configs = [(run.id, RunConfig.from_log(run.config).exam) for run in reader.runs()]
+        return {
+            row.agent
+            for run_id, exam in configs
+            if exam is not None and exam.digest == digest
+            for row in reader.episodes(run_id)
+        }
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
+    if found is None or not float(found[1]):
+        raise UsageError(f"--budget {text}: write a time, as in 90min, 8h or 2d")
+    return float(found[1]) * SECONDS[found[2]]
