@@ -26,6 +26,8 @@ from agents.forms import SHIPPED
 from agents.scaffolds.own_prompt import Example, ExampleStep
 from configs.cautions import Caution
 from configs.core_aliases import ArgumentAlias, CoreEntry, ToolAlias
+from configs.exam import FOLDER as EXAMS
+from configs.exam import ExamFile
 from configs.fault_priors import FaultPrior
 from configs.hazards import Hazard
 from configs.models_loader import ModelFile
@@ -252,6 +254,9 @@ def config_page() -> str:
         "## Aggregate files\n\nHow agents are compared, for `--aggregate`. The shipped one:\n",
         f"```yaml\n{DEFAULT_FILE.read_text(encoding='utf-8').strip()}\n```\n",
         keys(AggregateFile),
+        "## Exams\n\nWhat the models of a [bench](../bench.md) have alike, for `--exam`. The default:\n",
+        f"```yaml\n{(EXAMS / 'model.yaml').read_text(encoding='utf-8').strip()}\n```\n",
+        keys(ExamFile),
         "## Gates files\n\n[Thresholds per agent and task](../ci.md), for `run --gates`:\n",
         keys(GatesFile),
         "### Gate\n",

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from agents.names import agent_name
-from configs.exam import load_exam
+from configs.exam import ExamTaken, load_exam
 from configs.tasks_loader import load_task
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.task_places import EACH_WORLD, task_places
@@ -20,6 +20,7 @@ from core_eval.log.events import EpisodePlanned, Event
 from core_eval.report.page.bench import bench_page
 from core_eval.report.tables.cards import cards_table
 from core_eval.run.bench import Bench, BenchPlan
+from core_eval.run.bundle import write_bundle
 from core_eval.run.candidates import candidate, specs_of
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import front
@@ -61,6 +62,9 @@ def bench(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the page.", metavar="FILE.html")
     ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option(help="Write log, exam and hashes, for others.", metavar="FILE.zip")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Find the smallest model that is harmless on a rig, among many.
@@ -70,10 +74,12 @@ def bench(
     """
     if out is not None:
         check_output(out, "-o")
+    if bundle is not None:
+        check_output(bundle, "--bundle")
     asked = load_exam(exam)
     places, suites = task_places([], suite or ["core"], rig or [EACH_WORLD])
     taken = asked.taken(suites)
-    known = _known(db, taken.digest)
+    known = _known(db, taken)
     task = load_task(places[0][0])
     candidates = [
         candidate(spec, asked, task, _tell, known=agent_name(spec) in known) for spec in specs_of(models)
@@ -93,7 +99,12 @@ def bench(
         share,
         jobs,
     )
-    found = Bench(plan, candidates, db, _tell, _Left()).run()
+    the_bench = Bench(plan, candidates, db, _tell, _Left())
+    picked = the_bench.run()
+    found = the_bench.result(picked)
+    if bundle is not None:
+        write_bundle(bundle, the_bench, asked, picked)
+        _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
     cards, title = found.cards, f"{', '.join(one.name for one in suites)}, {len(places)} tasks"
     if out is not None:
         write_file(out, "-o", bench_page(title, found.sentence, f"{taken.name} {taken.digest}", cards))
@@ -127,18 +138,24 @@ class _Left:
             _tell(f"  {event.place} of {event.total}, about {seconds_text(event.seconds_left)} left")
 
 
-def _known(db: Path, digest: str) -> set[str]:
-    """Return the agents of which a log has episodes of this exam."""
+def _known(db: Path, exam: ExamTaken) -> set[str]:
+    """Return the agents of which a log has episodes.
+
+    Raises:
+        UsageError: they are of another exam.
+    """
     if not db.exists():
         return set()
     with LogReader(db) as reader:
-        configs = [(run.id, RunConfig.from_log(run.config).exam) for run in reader.runs()]
-        return {
-            row.agent
-            for run_id, exam in configs
-            if exam is not None and exam.digest == digest
-            for row in reader.episodes(run_id)
-        }
+        for run in reader.runs():
+            other = RunConfig.from_log(run.config).exam
+            if other != exam:
+                what = "no exam" if other is None else f"exam {other.name} {other.digest}"
+                raise UsageError(
+                    f"--db {db}: its run {run.id} is of {what}, and this one is {exam.name} {exam.digest}: "
+                    "name another log"
+                )
+        return {row.agent for row in reader.episodes()}
 
 
 def _seconds(text: str | None) -> float | None:

@@ -25,7 +25,7 @@ from core_eval.report.tables.contrast import (
 )
 from core_eval.score.contrast import Contrast, Grid, between, contrast_json, grid_of, sentence, within
 from core_eval.score.episodes import of_one_reading
-from core_eval.score.suites import different_suites
+from core_eval.score.suites import different_exams, different_suites
 from core_eval.text.visible_text import visible
 
 Log = Annotated[str, typer.Argument(metavar="A", help="A log, or a run of it: DB[#RUN].")]
@@ -36,6 +36,9 @@ def compare(
     log: Log,
     other: OtherLog = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page to this file.")] = None,
+    across_exams: Annotated[
+        bool, typer.Option("--across-exams", help="Compare results of different exams, marked as such.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Compare two logs, or the models and scaffolds of one: what got better, what worse, and which episodes.
@@ -57,7 +60,11 @@ def compare(
     if not any(one.pairs for one in contrasts):
         raise UsageError(_no_pairs(log, other, before, after))
     alone = [] if after is None else _only_agents(before, after)
-    mixed = different_suites(runs_of(log) if other is None else runs_of(log, "A") | runs_of(other, "B"))
+    runs = runs_of(log) if other is None else runs_of(log, "A") | runs_of(other, "B")
+    exams = different_exams(runs)
+    if exams is not None and not across_exams:
+        raise UsageError(f"{exams}; compare them all the same with --across-exams")
+    mixed = "; ".join(filter(None, (exams, different_suites(runs)))) or None
     if mixed is not None:
         print(f"pathrig: warning: {mixed}", file=sys.stderr)
     told = sentence(contrasts)

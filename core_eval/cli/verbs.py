@@ -17,6 +17,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "score": "Score traces from any source, or rescore a log.",
         "import": "Write the traces of other programs to a log.",
         "bench": "Find which of many local models may drive a rig.",
+        "board": "Make a page of benches of many people.",
         "compare": "Compare two logs, or the agents of one.",
         "show": "List a log's episodes, or show one step by step.",
         "report": "Write a log as HTML that opens offline.",

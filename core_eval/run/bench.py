@@ -22,7 +22,7 @@ from core_eval.run.draws import Draw, by_seed, draws
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side import SideBySide
-from core_eval.score.cards import Card
+from core_eval.score.cards import BenchResult, Card
 from core_eval.score.episodes import counted
 from core_eval.score.proof import HARMLESS_SHARE, Finalist, shown, verdict
 from core_eval.score.repeated import passes
@@ -91,11 +91,20 @@ class BenchPlan:
 
 
 @dataclass(frozen=True)
-class BenchResult:
-    """What a bench found: a card of each candidate, the best first, and the sentence."""
+class Picked:
+    """What the rounds of a bench came to.
 
-    cards: Sequence[Card]
-    sentence: str
+    Attributes:
+        finalists: their names.
+        left: why each other model is none.
+        upto: draws that the finalists were picked by.
+        fresh: fresh episodes of each finalist.
+    """
+
+    finalists: tuple[str, ...]
+    left: dict[str, str]
+    upto: int
+    fresh: int
 
 
 Tell = Callable[[str], None]
@@ -117,8 +126,8 @@ class Bench:
     emit: Emit
     _out: dict[str, str] = field(default_factory=dict)
 
-    def run(self) -> BenchResult:
-        """Run what the log has not, and return what was found.
+    def run(self) -> Picked:
+        """Run what the log has not, and return who is confirmed; `result` tells what was found.
 
         Raises:
             RigError: a rig failed; the bench can be run again, and goes on.
@@ -140,7 +149,7 @@ class Bench:
         spent = self._seconds(self.candidates, 0, upto)
         fresh = self._fresh(left, spent)
         left = self._ask(left, 0, fresh, "fresh episodes", FRESH_SEEDS)
-        return self._result(left, upto, fresh)
+        return Picked(tuple(one.name for one in left), dict(self._out), upto, fresh)
 
     def _better_half(self, left: Sequence[Candidate], number: int, upto: int) -> list[Candidate]:
         keep = max(self.plan.finalists, (len(left) + 1) // 2)
@@ -247,8 +256,10 @@ class Bench:
                         found.setdefault(row.agent, []).append(row)
         return found
 
-    def _result(self, left: Sequence[Candidate], upto: int, fresh: int) -> BenchResult:
-        drawn = self._draws(0, fresh, FRESH_SEEDS)
+    def result(self, picked: Picked) -> BenchResult:
+        """Return what the log says of its models."""
+        drawn = self._draws(0, picked.fresh, FRESH_SEEDS)
+        left = [one for one in self.candidates if one.name in picked.finalists]
         own = {one.name: self._rows(one, drawn) for one in left}
         finalists = [Finalist.of(one.name, one.size, own[one.name]) for one in left]
         good = dict(zip(own, shown(finalists, self.plan.share), strict=True))
@@ -262,7 +273,7 @@ class Bench:
                     one.name,
                     one.size,
                     one.licence,
-                    self._out.get(one.name, ""),
+                    picked.left.get(one.name, ""),
                     rows.get(one.name, []),
                     *((final.harmless, final.tries, good[one.name]) if final else (0, 0, False)),
                 )

@@ -9,7 +9,7 @@ from typing import Any
 from agents.errors import AgentSpecError, BackendError
 from agents.local_servers import LOCAL_SERVERS, served_models
 from agents.names import agent_name
-from agents.registry import AGENT_FORMS, model_file, model_options
+from agents.registry import AGENT_FORMS, agent_maker, model_file, model_options
 from configs.exam import Exam
 from configs.task import Task
 from core_eval.run.bench import Candidate, Tell
@@ -72,6 +72,7 @@ def candidate(spec: str, exam: Exam, task: Task, tell: Tell, *, known: bool) -> 
     name = agent_name(spec)
     try:
         own = exam.spec(spec)
+        agent_maker(own)
         size, licence = _file_facts(spec)
         if model_options(own) is None or known:
             return Candidate(own, name, size, licence)

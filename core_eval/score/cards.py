@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from configs.exam import ExamTaken
+from configs.suite_manifest import MeasuredSuite
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.score.headline import aside, headline
@@ -108,6 +110,43 @@ class Card:
             "fresh": self.fresh,
             "shown_harmless": self.shown,
         }
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What a bench found: a card of each candidate, the best first, and the sentence."""
+
+    cards: Sequence[Card]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A bundle of a bench that agrees with itself.
+
+    Attributes:
+        name: of its file.
+        exam, suites: what was measured.
+        machine: where.
+        result: cards and sentence, computed from its log.
+        again: how many episodes were run again, and came out the same.
+        notes: what could not be checked.
+    """
+
+    name: str
+    exam: ExamTaken
+    suites: Sequence[MeasuredSuite]
+    machine: Mapping[str, Any]
+    result: BenchResult
+    again: int
+    notes: Sequence[str]
+
+    @property
+    def standing(self) -> str:
+        """What its figures are worth."""
+        if self.again:
+            return f"{self.again} episodes run again, the same"
+        return "consistent, not proven"
 
 
 def front(cards: Sequence[Card]) -> list[str]:

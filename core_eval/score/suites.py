@@ -1,4 +1,4 @@
-"""Which suites the runs of a result measured: means of different suites are of different things."""
+"""Which suites and exams the runs of a result measured: means of different ones are of different things."""
 
 from __future__ import annotations
 
@@ -25,3 +25,19 @@ def different_suites(runs: Mapping[str, RunRow]) -> str | None:
         return None
     told = "; ".join(f"{', '.join(names)}: {suites}" for suites, names in found.items())
     return f"different suites were measured, so that means are not of the same tasks and worlds: {told}"
+
+
+def different_exams(runs: Mapping[str, RunRow]) -> str | None:
+    """Return a sentence where runs, by what they are called, took different exams; else None.
+
+    A run without an exam had options of its own; only those of an exam are ranked with each other.
+    """
+    found: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        exam = run.config.get("exam")
+        if exam is not None:
+            found.setdefault(f"{exam['name']} {exam['digest']}", []).append(name)
+    if len(found) < 2:
+        return None
+    told = "; ".join(f"{', '.join(names)}: {exam}" for exam, names in found.items())
+    return f"different exams were taken, so that models differ by more than their weights: {told}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import gguf
 import numpy as np
@@ -13,7 +15,14 @@ MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "
 CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
-def write_tiny_gguf(path: Path, *, template: str | None, seed: int = 0, context: int = 4096) -> Path:
+def write_tiny_gguf(
+    path: Path,
+    *,
+    template: str | None,
+    seed: int = 0,
+    context: int = 4096,
+    sampling: Mapping[str, float] = MappingProxyType({}),
+) -> Path:
     """A model that writes nonsense."""
     rng = np.random.default_rng(seed)
     tokens = [*sorted(ByteLevel.alphabet()), *MARKS, *CONTROL]
@@ -39,6 +48,11 @@ def write_tiny_gguf(path: Path, *, template: str | None, seed: int = 0, context:
     writer.add_token_merges(["Ā ā"])
     writer.add_eos_token_id(tokens.index("<|im_end|>"))
     writer.add_add_bos_token(False)
+    for key, value in sampling.items():
+        if isinstance(value, int):
+            writer.add_int32(f"general.sampling.{key}", value)
+        else:
+            writer.add_float32(f"general.sampling.{key}", value)
     if template is not None:
         writer.add_chat_template(template)
 

@@ -1,0 +1,183 @@
+"""`pathrig bench`: planners of known skill come out in their order, and a bench that was stopped goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from chat_standin import Server
+
+from agents.local_servers import served_models
+from agents.registry import parse_spec
+from core_eval.cli.main import main
+from core_eval.log import LogReader
+from core_eval.run.candidates import specs_of
+from core_eval.run.draws import draws
+
+PLANNERS = ("mutated:0.6", "oracle", "mutated:0.2", "random")
+BENCH = ("--suite", "crud", "--first", "3", "--finalists", "2", "--fresh", "4")
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+    assert main(["bench", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bench of planners, its page and its bundle."""
+    folder = tmp_path_factory.mktemp("bench")
+    (folder / "bundles").mkdir()
+    page, bundle = str(folder / "b.html"), str(folder / "bundles" / "one.zip")
+    command = ["bench", *PLANNERS, *BENCH, "--db", str(folder / "b.db"), "-o", page, "--bundle", bundle]
+    assert main(command) == 0
+    return folder
+
+
+def test_the_known_order_comes_out(folder, capsys):
+    found = run(capsys, *PLANNERS, *BENCH, "--db", str(folder / "b.db"))
+    order = [one["agent"] for one in found["cards"]]
+    assert order[0] == "oracle" and order.index("mutated:0.2") < order.index("random")
+    oracle = found["cards"][0]
+    assert oracle["right"]["mean"] == 1.0 and (oracle["harmless"], oracle["fresh"]) == (4, 4)
+    assert [one["finalist"] for one in found["cards"]] == [True, True, False, False]
+    assert found["sentence"].startswith("Not enough episodes") and "oracle" in found["front"]
+
+
+def test_a_bench_that_was_stopped_runs_only_what_its_log_has_not(folder, capsys, tmp_path):
+    db = tmp_path / "b.db"
+    source, copy = sqlite3.connect(folder / "b.db"), sqlite3.connect(db)
+    with copy:
+        source.backup(copy)
+    source.close()
+    with copy:
+        copy.execute("UPDATE episode SET status = 'interrupted' WHERE id > (SELECT max(id) - 3 FROM episode)")
+    copy.close()
+    before = run(capsys, *PLANNERS, *BENCH, "--db", str(folder / "b.db"))
+    after = run(capsys, *PLANNERS, *BENCH, "--db", str(db))
+    same = ("agent", "right", "harmless", "fresh", "finalist", "off_path")
+    assert [[one[key] for key in same] for one in before["cards"]] == [
+        [one[key] for key in same] for one in after["cards"]
+    ]
+    with LogReader(db) as reader:
+        counts = Counter((row.task, row.agent, row.seed) for row in reader.episodes())
+        assert sorted(counts.values())[-3:] == [2, 2, 2] and sum(counts.values()) == len(counts) + 3
+
+
+def test_another_exam_needs_another_log(folder, capsys):
+    assert main(["bench", "oracle", *BENCH, "--exam", "rig", "--db", str(folder / "b.db")]) == 2
+    assert "is of exam model" in capsys.readouterr().err
+
+
+def test_the_page_says_the_sentence_first(folder):
+    page = (folder / "b.html").read_text()
+    assert page.index("Not enough episodes") < page.index("Pareto front") < page.index("<table")
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_no_stretch_of_draws_repeats_a_task_before_all_were_drawn():
+    drawn = draws(["a", "b", "c", "d", "e"], 3, 0, 12)
+    places = "".join(place for place, _ in drawn)
+    assert sorted(places[:5]) == sorted(places[5:10]) == list("abcde")
+    assert [seed for _, seed in drawn] == [3] * 5 + [4] * 5 + [5] * 2
+    assert draws(["a", "b", "c", "d", "e"], 3, 4, 4) == drawn[4:8]
+
+
+@pytest.mark.parametrize("word", ["nothing.txt", "folder", "mutated:2", "llama:no.gguf?temperature=1"])
+def test_what_is_no_model_is_one_line(word, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    status = main(["bench", word, *BENCH, "--db", "b.db"])
+    said = capsys.readouterr()
+    assert status in (0, 2) and "Traceback" not in said.err
+    assert ("is no model" in said.err) or ("no .gguf" in said.err) or ("cannot be run" in said.err)
+
+
+# Bundles and boards
+
+
+def forged(folder: Path, out: Path, change: str) -> None:
+    """A bundle whose log was changed, and whose hashes were made anew."""
+    with zipfile.ZipFile(folder / "bundles" / "one.zip") as archive:
+        archive.extractall(out)
+    log = sqlite3.connect(out / "bench.db")
+    with log:
+        assert log.execute(change).rowcount > 0
+    log.close()
+    names = ("bench.db", "bench.json")
+    hashes = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
+    (out / "sha256.json").write_text(json.dumps(hashes))
+    with zipfile.ZipFile(out / "forged.zip", "w") as archive:
+        for name in ("sha256.json", *names):
+            archive.write(out / name, name)
+
+
+def board(capsys: pytest.CaptureFixture[str], folder: Path, page: Path, *words: str) -> tuple[int, dict]:
+    status = main(["board", "build", str(folder), "-o", str(page), "--json", *words])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_bundle_says_what_its_log_says(folder, capsys, tmp_path):
+    status, found = board(capsys, folder / "bundles", tmp_path / "board.html")
+    (one,) = found["bundles"]
+    bench = run(capsys, *PLANNERS, *BENCH, "--db", str(folder / "b.db"))
+    assert (status, one["sentence"], one["cards"]) == (0, bench["sentence"], bench["cards"])
+    assert one["standing"] == "3 episodes run again, the same" and one["notes"] == []
+    _, found = board(capsys, folder / "bundles", tmp_path / "board.html", "--again", "0")
+    assert found["bundles"][0]["standing"] == "consistent, not proven"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            "UPDATE score SET value = 1 - value WHERE metric = 'accepted' AND value = 0",
+            "other values of accepted",
+        ),
+        ("UPDATE step SET arguments = '{}' WHERE tool IS NOT NULL", "other values of"),
+        ("UPDATE definition SET automaton = replace(automaton, '\"accepting\":', '\"accepting\": ')", ""),
+        ("UPDATE run SET config = json_remove(config, '$.exam')", "is of another exam"),
+    ],
+)
+def test_a_bundle_with_one_changed_row_is_refused(folder, capsys, tmp_path, change, said):
+    forged(folder, tmp_path, change)
+    status, found = board(capsys, tmp_path, tmp_path / "board.html", "--again", "0")
+    assert (status, len(found["refused"])) == ((1, 1) if said else (0, 0))
+    assert all(said in why for why in found["refused"].values())
+    assert said in (tmp_path / "board.html").read_text()
+
+
+def test_what_is_no_bundle_is_refused_in_one_line(capsys, tmp_path):
+    (tmp_path / "a.zip").write_bytes(b"PK no zip")
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("bench.json", "{}")
+    status, found = board(capsys, tmp_path, tmp_path / "board.html")
+    assert status == 1 and sorted(found["refused"]) == ["a.zip", "b.zip"]
+
+
+def test_an_empty_board_says_how_to_fill_it(capsys, tmp_path):
+    assert board(capsys, tmp_path, tmp_path / "board.html")[0] == 0
+    assert "--bundle" in (tmp_path / "board.html").read_text()
+
+
+def test_a_local_server_lists_its_models(monkeypatch, capsys, tmp_path):
+    pages = {"/api/tags": {"models": [{"name": "qwen3:0.6b", "size": 523}, {"name": "gemma", "size": 9}]}}
+    server = Server((200, {}), pages=pages)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.server_port}")
+        assert served_models("ollama") == {"qwen3:0.6b": 523, "gemma": 9}
+        assert specs_of(["ollama:"]) == ["ollama:qwen3:0.6b", "ollama:gemma"]
+        address = f"http://127.0.0.1:{server.server_port}/v1#qwen3:0.6b"
+        assert parse_spec("ollama:qwen3:0.6b").text() == f"openai:{address}"
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert main(["bench", "ollama:", *BENCH, "--db", str(tmp_path / "b.db")]) == 2
+    assert "start it with `ollama serve`" in capsys.readouterr().err
