@@ -17,7 +17,8 @@ from configs.task_entry import SuiteEntry, TaskEntry
 from configs.task_template import Template
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from configs.yaml_task import YamlTask
-from core_eval.path import ScoredTask
+from core_eval.path import AutomatonError, ScoredTask, TaskAutomaton
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
 from sims.world_type import WORLD_TYPES
 
@@ -137,7 +138,10 @@ def load_scored(path: Path) -> ScoredTasks:
         ConfigError: the file is wrong as a whole, or no task of it can be used.
     """
     text = _text(path)
-    if is_core_text(text):
+    if text.lstrip().startswith('{"automata"'):
+        given = _given_automata(path, text)
+        found = ScoredTasks({task: ScoredTask(automaton) for task, automaton in given.items()}, {})
+    elif is_core_text(text):
         core = load_core_file(path, text)
         found = ScoredTasks({task.id: ScoredTask(task.automaton) for task in core.tasks}, core.malformed)
     else:
@@ -146,6 +150,15 @@ def load_scored(path: Path) -> ScoredTasks:
         reasons = [fault for faults in found.malformed.values() for fault in faults]
         raise ConfigError("; ".join(["holds no task that can be used", *reasons]), file=path)
     return found
+
+
+def _given_automata(path: Path, text: str) -> dict[str, TaskAutomaton]:
+    """Return the automata of a file that `tasks learn` wrote."""
+    try:
+        written = parse_json(text)["automata"]
+        return {str(task): TaskAutomaton.from_json(one) for task, one in written.items()}
+    except (ForeignJsonError, AutomatonError, AttributeError) as error:
+        raise ConfigError(f"holds no automata as `tasks learn` writes them: {error}", file=path) from None
 
 
 def _task_file(entries: Iterable[_Entry]) -> TaskFile:

@@ -1,0 +1,1 @@
+"""Automata from traces that were accepted, held back by those that were rejected."""
