@@ -144,7 +144,11 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     names_calls: ClassVar[frozenset[str]] = frozenset()
     """Keys of `state_dict` that name a call by its index; the rig does not count calls that never arrived."""
     apart: bool = False
-    """The `factors` are left out: what they get is only counted, and nothing comes of it."""
+    """The `factors` are left out: what they get is only counted, and their sensors are not read."""
+    fitted: Mapping[str, CoarseSensor]
+    """All sensors of this episode, by name."""
+    rests: bool = False
+    """No polls while a call waits and the rig is at rest: so physics is split elsewhere, and rounds so."""
     hurries: bool = False
     """What comes of a call matters, and not when its sensors tell it: no polls within a tool's work."""
     grain: float = 0.0
@@ -157,8 +161,13 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     def do_wait(self, arguments: Wait, call: CallOptions) -> Waited:
         """Let time pass, for a device type that has the tool."""
         seconds = arguments.seconds
-        self.pass_time(seconds if call.duration is None else min(seconds, call.duration), LOOK_S)
+        self.pass_time(seconds if call.duration is None else min(seconds, call.duration), self._look_s)
         return Waited(seconds=seconds)
+
+    @property
+    def _look_s(self) -> float | None:
+        """Interval of polling while a call waits, s; None: only at its end."""
+        return None if self.rests and self.at_rest() else LOOK_S
 
     # The device protocol.
 
@@ -217,7 +226,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                 if duration is not None:
                     # Polled as often as during the call that it replaces, so that other changes are
                     # reported at the same moments.
-                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), LOOK_S)
+                    self.pass_time(duration - Clock.to_seconds(self.clock.ticks - started), self._look_s)
 
             try:
                 if self._halted.is_set():
@@ -380,9 +389,13 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         if self.faults.reset_within(-1, 0):
             self.make_safe()
         stuck = self._is_stuck if faults_of(world).stuck_sensors else None
-        self._bank = SensorBank(self.coarse_sensors(), seed, self._emit, stuck)
-        for name in sorted(faults_of(world).stuck_sensors - self._bank.specs.keys()):
-            raise WorldError(f"faults: there is no sensor {name!r}; there are {', '.join(self._bank.specs)}")
+        sensors = self.coarse_sensors()
+        self.fitted = {sensor.name: sensor for sensor in sensors}
+        for name in sorted(faults_of(world).stuck_sensors - self.fitted.keys()):
+            raise WorldError(f"faults: there is no sensor {name!r}; there are {', '.join(self.fitted)}")
+        unread = {name for part in self.factors() for name in part.sensors} if self.apart else ()
+        read = [sensor for sensor in sensors if sensor.name not in unread]
+        self._bank = SensorBank(read, seed, self._emit, stuck)
         self._bank.begin(0)
 
     def _is_stuck(self, sensor: str) -> bool:

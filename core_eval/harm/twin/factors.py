@@ -25,7 +25,7 @@ from core_eval.harm.twin.member import Track
 from core_eval.harm.twin.parameters import Priors, latin_hypercube, share_of
 from devices.harm import HarmRule
 from devices.sensors import Sample, SampleValue, SensorSpec
-from sims.factors import Factor, FactorGrid, FactorRun, GridEvents
+from sims.factors import Factor, FactorGrid, GridEvents
 
 POINTS = 256
 SHORTEST_S = 1.0
@@ -146,12 +146,16 @@ class Factors:
                 # All members bring it the same: nothing.
                 given = [(begin, end, amounts[:1]) for begin, end, amounts in given]
             run = part.run(start, hidden, shares, given, moments, episode.end + settling)
-            terms = np.array(
-                [
-                    self._log_likelihood(run, index, track, samples, moments, discrepancy)
-                    for index, track in enumerate(tracks if fed else tracks[:1])
-                ]
-            )
+            shape = len(tracks) if fed else 1, len(start)
+            places, terms = {moment: place for place, moment in enumerate(moments)}, np.zeros(shape)
+            for name, own in samples.items():
+                on, term, before = tracks[0].words[name][1], np.zeros(shape), None
+                for sample in own:
+                    place = places.get(max(0.0, sample.t - specs[name].delay))
+                    if place is not None:
+                        term += _said(sample, before, run.quantities[name][place], specs[name], on)
+                    before = sample.value
+                terms += _robust(term, own, discrepancy)
             evidence, weights = _weighted(np.broadcast_to(terms, (len(tracks), len(start))))
             found.append(
                 FactorPosterior(part, evidence, weights, run.events if fed else {}, start, hidden, last)
@@ -164,31 +168,6 @@ class Factors:
             FactorSoFar(part, part.begin(start, hidden, shares), discrepancy)
             for part, shares, start, hidden in self._parts
         ]
-
-    def _log_likelihood(
-        self,
-        run: FactorRun,
-        member: int,
-        track: Track,
-        samples: Mapping[str, Sequence[Sample]],
-        moments: Sequence[float],
-        discrepancy: float,
-    ) -> Floats:
-        """Return the log-likelihood of the part's sensors at each point under a member."""
-        places = {moment: place for place, moment in enumerate(moments)}
-        whole: Floats = np.zeros(POINTS)
-        for name, own in samples.items():
-            if not own:
-                continue
-            spec: SensorSpec = track.specs[name]
-            on, term, before = track.words[name][1], np.zeros(POINTS), None
-            for sample in own:
-                place = places.get(max(0.0, sample.t - spec.delay))
-                if place is not None:
-                    term += _said(sample, before, run.quantities[name][place, member], spec, on)
-                before = sample.value
-            whole += _robust(term, own, discrepancy)
-        return whole
 
 
 class FactorSoFar:

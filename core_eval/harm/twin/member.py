@@ -105,6 +105,7 @@ class Driver:
             lossy: keep the sensors as they are: their samples may be lost, and `sensed` stays empty.
         """
         self._simulator = make_simulator()
+        self._simulator.rests = True
         self._made = self._simulator.coarse_sensors
         if not lossy:
             # The sensor bank queries the simulator at each init, and so gets the recording sensors.
@@ -160,7 +161,8 @@ class Driver:
         if settle and (not apart or simulator.goes_on()):
             simulator.finish()
             track.terminal = Terminal.of(simulator)
-            track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
+            if not apart:
+                track.end_state, track.coarse_end = simulator.state_dict(), simulator.coarse_state()
             simulator.run_out()
         track.given.append(simulator.given())
         track.events = merged(harm_events(simulator))
@@ -191,8 +193,8 @@ class Driver:
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
         simulator.watch(OFF_GRID_S, self._record_all if off_grid else None)
-        track.specs = simulator.sensor_specs
-        track.words = {sensor.name: sensor.words for sensor in self._made()}
+        track.specs = {name: sensor.spec for name, sensor in simulator.fitted.items()}
+        track.words = {name: sensor.words for name, sensor in simulator.fitted.items()}
         return track
 
     def follow(
