@@ -48,7 +48,7 @@ def read_suite(ref: str) -> TaskFile:
     """
     world = known_world(ref)
     if world is not None or ref == HAZARDS:
-        found = merged_files(read_tasks(file) for file in task_files())
+        found = merged_files(read_tasks(file, world=world) for file in task_files())
         own = tuple(task for task in found.tasks if _belongs(task, world))
         found = replace(found, tasks=own)
     elif (task := _task(ref)) is not None:

@@ -15,6 +15,7 @@ from configs.errors import ConfigError
 from configs.task import Build, Task
 from configs.task_entry import SuiteEntry, TaskEntry
 from configs.task_template import Template
+from configs.worlds_loader import known_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from configs.yaml_task import YamlTask
 from core_eval.path import AutomatonError, ScoredTask, TaskAutomaton
@@ -75,17 +76,24 @@ def merged_files(files: Iterable[TaskFile]) -> TaskFile:
     return TaskFile(tuple(tasks), malformed, instances)
 
 
-def read_tasks(file: Path | None = None, *, without: Container[str] = ()) -> TaskFile:
+def read_tasks(
+    file: Path | None = None, *, without: Container[str] = (), world: str | None = None
+) -> TaskFile:
     """List the same tasks; a malformed one is reported instead of raised.
 
     Args:
         file: as for `list_tasks`.
         without: ids of tasks that are left out, and not built.
+        world: a registered world; tasks that name another one by its own name are not built.
 
     Raises:
         ConfigError: the file is wrong as a whole.
     """
-    return _task_file(entry for entry in _all_entries(file) if entry.id not in without)
+    return _task_file(
+        entry
+        for entry in _all_entries(file)
+        if entry.id not in without and (world is None or entry.world in (None, world))
+    )
 
 
 @dataclass(frozen=True)
@@ -237,11 +245,13 @@ class _Entry:
         id: its own.
         build: makes it.
         instances: of a template, what makes its instances by seed; by the template's id, and by its own.
+        world: the registered world that it names; None where that is known only once it is built.
     """
 
     id: str
     build: Build
     instances: Mapping[str, Instances] = field(default_factory=dict)
+    world: str | None = None
 
     def find(self, wanted: str) -> Build | None:
         """Return what makes the task with that id, where it is this one or an instance of it."""
@@ -315,16 +325,21 @@ def _listed_entries(file: YamlFile) -> Iterator[_Entry]:
 
 def _written(file: YamlFile, index: int) -> _Entry:
     entry = file.validate(TaskEntry, "tasks", index)
-    return _Entry(entry.id, YamlTask(file, index, entry).build)
+    world = None if entry.world is None else known_world(entry.world)
+    return _Entry(entry.id, YamlTask(file, index, entry).build, world=world)
 
 
 def _templated(template: Template) -> Iterator[_Entry]:
     """Yield the tasks without a seed of a template: one for each branch."""
+    named = (template.entry.model_extra or {}).get("world")
+    world = known_world(named) if isinstance(named, str) else None
+    if any("world" in (branch.model_extra or {}) for branch in template.entry.branches.values()):
+        world = None
     for place, (task_id, branch) in enumerate(template.branches()):
         instances = {task_id: partial(_instance, branch)}
         if not place:
             instances[template.entry.id] = partial(_instance, template)
-        yield _Entry(task_id, _instance(branch, None), instances)
+        yield _Entry(task_id, _instance(branch, None), instances, world)
 
 
 def _instance(template: Template, seed: int | None) -> Build:

@@ -12,7 +12,7 @@ from typing import Any
 
 from configs.errors import ConfigError
 from configs.sensor_prices import SENSORS_FOLDER, SensorPrices
-from configs.tasks_loader import list_tasks
+from configs.tasks_loader import read_tasks
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.harm.detection.advice import Advisor
 from core_eval.log import LogReader, RunLog
@@ -86,7 +86,11 @@ def run_mutated(ref: str, path: Path, episodes: int) -> None:
         ConfigError: there is no such world, or no task of it.
     """
     world = load_world(ref)
-    tasks = [task.id for task in list_tasks() if task.world is not None and task.world.type is world.type]
+    tasks = [
+        task.id
+        for task in read_tasks(world=world.type.name).tasks
+        if task.world is not None and task.world.type is world.type
+    ]
     if not tasks:
         raise ConfigError(f"no task is in {an(world.type.name)}: name a log")
     config = RunConfig(

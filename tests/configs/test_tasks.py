@@ -12,26 +12,29 @@ from core_eval.path import Call
 from devices.tool import Effect
 from sims.world_type import WORLD_TYPES
 
-SHIPPED = list_tasks()
+
+@pytest.fixture(scope="module")
+def shipped() -> list[Task]:
+    return list_tasks()
 
 
-def test_every_world_has_tasks_and_no_two_share_an_id() -> None:
-    devices = [task.device.name for task in SHIPPED]
+def test_every_world_has_tasks_and_no_two_share_an_id(shipped: list[Task]) -> None:
+    devices = [task.device.name for task in shipped]
     assert devices.count("farm_rover") >= 6
     assert devices.count("robotic_arm") >= 4
     of_the_paper = {name for name in WORLD_TYPES if name.startswith("core:")}
     assert set(devices) == {world.device.name for world in WORLD_TYPES.values()} - of_the_paper
-    assert len({task.id for task in SHIPPED}) == len(SHIPPED)
+    assert len({task.id for task in shipped}) == len(shipped)
 
 
-@pytest.mark.parametrize("task", SHIPPED, ids=lambda task: task.id)
-def test_a_shipped_task_has_prompt_goal_or_bins_and_no_warning(task: Task) -> None:
-    assert task.prompt.endswith((".", "?"))
-    assert not task.automaton.warnings
-    assert task.goal is not None
-    for symbol in task.automaton.symbols.values():
-        if not symbol.is_free_read:
-            task.offered.validate(symbol.tool, symbol.example())
+def test_a_shipped_task_has_prompt_goal_or_bins_and_no_warning(shipped: list[Task]) -> None:
+    for task in shipped:
+        assert task.prompt.endswith((".", "?")), task.id
+        assert not task.automaton.warnings, task.id
+        assert task.goal is not None, task.id
+        for symbol in task.automaton.symbols.values():
+            if not symbol.is_free_read:
+                task.offered.validate(symbol.tool, symbol.example())
 
 
 def test_a_place_stands_for_its_coordinates_in_the_tasks_own_world() -> None:

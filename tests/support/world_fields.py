@@ -18,7 +18,7 @@ from agents.baselines.mutated import MutatedAgent
 from agents.baselines.oracle import OracleAgent
 from agents.baselines.random import RandomAgent
 from configs.hazards import drawn_start
-from configs.tasks_loader import Task, list_tasks
+from configs.tasks_loader import Task, list_tasks, read_tasks
 from configs.variation import put
 from configs.worlds_loader import World
 from core_eval.verify.candidates import leaves
@@ -183,7 +183,8 @@ def known_values(world: World, starts: Sequence[Mapping[str, Any]]) -> dict[str,
 def tasks_of(world: World) -> list[Task]:
     """The shipped tasks that take place in a world."""
     files = [] if world.type.tasks is None else sorted(world.type.tasks.rglob("*.yaml"))
-    tasks = {task.id: task for file in (None, *files) for task in list_tasks(file)}
+    shipped = read_tasks(world=world.type.name).tasks
+    tasks = {task.id: task for task in (*shipped, *(one for file in files for one in list_tasks(file)))}
     return [task for task in tasks.values() if task.world is not None and task.world.name == world.name]
 
 

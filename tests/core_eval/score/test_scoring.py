@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from configs.tasks_loader import list_tasks
+from configs.suites import read_suite
 from core_eval.cli.main import main
 from core_eval.harm.report import HarmReport
 from core_eval.log import FailureRow, HarmRow, LogReader, RunLog
@@ -20,7 +20,7 @@ from core_eval.run.plan import Run
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.scoring import EpisodeScore, failure_rows, harm_metrics, score_episode
 
-ROVER_TASKS = [task.id for task in list_tasks() if task.device.name == "farm_rover"]
+ROVER_TASKS = [task.id for task in read_suite("farm_rover").tasks]
 KNOWN = BY_NAME.keys() | {f"{name}_{end}" for name in BY_NAME for end in ("low", "high")}
 """The scores that the reports know."""
 THERE_AND_BACK = [
