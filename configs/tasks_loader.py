@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from configs.core_file import is_core_text, load_core_file
 from configs.core_tasks import MalformedTaskError, aliased_builds, core_builds
 from configs.errors import ConfigError
+from configs.gold_file import gold_tasks, is_gold_file
 from configs.task import Build, Task
 from configs.task_entry import SuiteEntry, TaskEntry
 from configs.task_template import Template
@@ -152,6 +153,12 @@ def load_scored(path: Path) -> ScoredTasks:
     elif is_core_text(text):
         core = load_core_file(path, text)
         found = ScoredTasks({task.id: ScoredTask(task.automaton) for task in core.tasks}, core.malformed)
+    elif is_gold_file(file := _parsed(path, text)):
+        tasks = dict(gold_tasks(file))
+        found = ScoredTasks(
+            {name: task for name, task in tasks.items() if isinstance(task, ScoredTask)},
+            {name: (str(task),) for name, task in tasks.items() if isinstance(task, ConfigError)},
+        )
     else:
         found = ScoredTasks.of(_task_file(_yaml_entries(path, text)))
     if not found.tasks:
@@ -294,6 +301,8 @@ def _yaml_entries(path: Path, text: str) -> Iterator[_Entry]:
     if "core" in file.data:
         yield from starmap(_Entry, aliased_builds(file))
         return
+    if is_gold_file(file):
+        raise file.error("its tasks have no world, and are for `pathrig score --tasks` alone")
     if "suite" in file.data:
         yield from _listed_entries(file)
         return

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from configs.suites import every_task, read_suite
 from configs.tasks_loader import load_task
-from core_eval.cli import tasks_learn, tasks_verify
+from core_eval.cli import tasks_from_gold, tasks_learn, tasks_verify
 from core_eval.cli.output import Json, UsageError, console, print_faults, print_json
 from core_eval.cli.pictures import draw, made_calls
 from core_eval.report.tables.fitted_table import Hanging, Table
@@ -19,6 +19,7 @@ from core_eval.report.tables.fitted_table import Hanging, Table
 app = typer.Typer(help="List tasks, show one, and verify them on their worlds.")
 app.command("verify")(tasks_verify.verify)
 app.command("learn")(tasks_learn.learn_tasks)
+app.command("from-gold")(tasks_from_gold.from_gold)
 SuiteArgument = Annotated[
     str | None,
     typer.Argument(

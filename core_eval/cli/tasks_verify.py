@@ -61,7 +61,7 @@ def verify(
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> int:
-    """Run golden paths and small changes of them on the tasks' worlds. Exit with 2 if a task fails.
+    """Run golden paths and small changes of them on their worlds. Exit with 2 if a task fails.
 
     Tasks of a device file are checked as with --static.
     """

@@ -200,7 +200,7 @@ def _of_tau(record: Mapping[str, Any], number_: int) -> ImportedTrace:
     task = mapping(mapping(record, "info"), "task")
     gold = None
     if "actions" in task:
-        gold = Gold(tuple(_gold_calls(objects(task, "actions"))), "info.task.actions")
+        gold = Gold(tuple(gold_calls(objects(task, "actions"))), "info.task.actions")
     return ImportedTrace(
         str(number_),
         number_,
@@ -220,7 +220,7 @@ def task_gold(task: Mapping[str, Any]) -> Gold | None:
     criteria = mapping(task, "evaluation_criteria")
     if not criteria:
         return None
-    return Gold(tuple(_gold_calls(objects(criteria, "actions"))), "tasks.evaluation_criteria.actions")
+    return Gold(tuple(gold_calls(objects(criteria, "actions"))), "tasks.evaluation_criteria.actions")
 
 
 def asked(task: Mapping[str, Any] | None) -> str:
@@ -235,10 +235,15 @@ def _checked_gold(judged: Mapping[str, Any], *, ended: bool) -> Gold | None:
     if judged.get("action_checks") is None and not (judged and ended):
         return None
     checks = [mapping(check, "action") for check in objects(judged, "action_checks")]
-    return Gold(tuple(_gold_calls(checks)), "reward_info.action_checks")
+    return Gold(tuple(gold_calls(checks)), "reward_info.action_checks")
 
 
-def _gold_calls(actions: Sequence[Mapping[str, Any]]) -> Iterator[GoldCall]:
+def gold_calls(actions: Sequence[Mapping[str, Any]]) -> Iterator[GoldCall]:
+    """Yield the calls of a list of right actions.
+
+    Raises:
+        RecordError: one has no tool, or arguments that are no object.
+    """
     for place, action in enumerate(actions):
         tool = needed_name(action, "name", f"action {place}: ")
         given, fault = arguments_of(action.get("arguments", action.get("kwargs")))

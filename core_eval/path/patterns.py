@@ -1,6 +1,6 @@
-"""The six patterns with which a symbol constrains one argument.
+"""The patterns with which a symbol constrains one argument.
 
-CORE's JSON knows the first three (exact value, excluded values, anything); tolerance, range and set are this
+CORE's JSON knows the first three (exact value, excluded values, anything); the others are this
 project's own task files'.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
+from core_eval.text.notation import same_amount
 from core_eval.text.values import is_number, same_value
 
 
@@ -209,11 +210,64 @@ class OneOf:
         return "=" + "|".join(map(_short, self.values))
 
 
-Pattern: TypeAlias = Exact | Excluded | Anything | Near | Range | OneOf
+@dataclass(frozen=True)
+class Alike:
+    """The argument is the same value, numbers by value and unit: `500 ml` is `0.5 l`, and 14 is `14`."""
+
+    value: Any
+    may_be_missing: ClassVar[bool] = False
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a given argument fits."""
+        return _alike(self.value, value)
+
+    def example(self) -> Any:
+        """Return a value that fits."""
+        return self.value
+
+    def plain(self) -> dict[str, Any]:
+        """Return the pattern as it is written in a plan."""
+        return {"alike": self.value}
+
+    def __str__(self) -> str:
+        return f"={_short(self.value)}"
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return same_value(one, other) or same_amount(one, other)
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The argument is not given; under the name `*`: none is given that has no pattern of its own."""
+
+    may_be_missing: ClassVar[bool] = True
+
+    def holds(self, value: Any) -> bool:
+        """Return False: no argument fits."""
+        return False
+
+    def example(self) -> Any:
+        """Return None: there is no value that fits."""
+        return None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the pattern as it is written in a plan."""
+        return {"absent": True}
+
+    def __str__(self) -> str:
+        return " absent"
+
+
+Pattern: TypeAlias = Exact | Excluded | Anything | Near | Range | OneOf | Alike | Absent
 
 _FORMS = (
     "{any: true}, {any: true, such_as: ..}, {not: [..]}, {near: v, abs: d}, {near: v, rel: r}, "
-    "{min: a, max: b}, {min: a, max: b, near: v}, {in: [..]} or {exact: ..}"
+    "{min: a, max: b}, {min: a, max: b, near: v}, {in: [..]}, {alike: ..}, {absent: true} or {exact: ..}"
 )
 
 
@@ -231,6 +285,10 @@ def parse_pattern(written: Any) -> Pattern:
     keys = set(written)
     if keys == {"exact"}:
         return Exact(written["exact"])
+    if keys == {"alike"}:
+        return Alike(written["alike"])
+    if keys == {"absent"} and written["absent"] is True:
+        return Absent()
     if keys in ({"any"}, {"any", "such_as"}):
         if written["any"] is not True:
             raise ValueError("write {any: true}")
@@ -257,13 +315,13 @@ def parse_pattern(written: Any) -> Pattern:
 
 def specificity(pattern: Pattern) -> tuple[int, int]:
     """Rank a pattern: (1 if exact, 1 if it constrains at all)."""
-    return int(isinstance(pattern, Exact)), int(not isinstance(pattern, Anything))
+    return int(isinstance(pattern, Exact | Alike)), int(not isinstance(pattern, Anything))
 
 
 def may_overlap(left: Pattern, right: Pattern) -> bool:
     """Return whether one value could fit both; True where that cannot be excluded."""
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, Exact):
+        if isinstance(one, Exact | Alike):
             return other.holds(one.value)
         if isinstance(one, OneOf):
             return any(other.holds(value) for value in one.values)

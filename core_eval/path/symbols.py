@@ -12,6 +12,7 @@ from typing import Any
 from core_eval.path.calls import Call
 from core_eval.path.facts import Fact
 from core_eval.path.patterns import (
+    Absent,
     Anything,
     Exact,
     Near,
@@ -23,7 +24,8 @@ from core_eval.path.patterns import (
 )
 
 ANY_ARGUMENTS = "*"
-"""The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments."""
+"""The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments. With an
+"absent" pattern it takes none but those that are named."""
 ROUNDING = 1e-9
 """Share of a tolerance that double precision may add to a distance."""
 _MISSING = object()
@@ -63,7 +65,12 @@ class Symbol:
     @property
     def is_free_read(self) -> bool:
         """Whether it is a read with any arguments, which may be called at any time."""
-        return self.fact is None and ANY_ARGUMENTS in self.arguments
+        return self.fact is None and ANY_ARGUMENTS in self.arguments and not self.is_closed
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether it takes no arguments but those that it names."""
+        return isinstance(self.arguments.get(ANY_ARGUMENTS), Absent)
 
     @cached_property
     def is_part(self) -> bool:
@@ -90,6 +97,8 @@ class Symbol:
         """Return whether the arguments fit, given that the tool does."""
         if not self.arguments:
             return not arguments
+        if self.is_closed and not arguments.keys() <= self.arguments.keys():
+            return False
         given = arguments.get
         for name, pattern, kind, value in self._checks:
             said = given(name, _MISSING)
@@ -169,7 +178,7 @@ def ties(same_tool: Sequence[Symbol]) -> Iterator[tuple[Symbol, Symbol]]:
     """
     for place, rival in _candidates(same_tool):
         first, second = same_tool[place], same_tool[rival]
-        if ANY_ARGUMENTS in second.arguments or first.fact is not None or second.fact is not None:
+        if second.is_free_read or first.fact is not None or second.fact is not None:
             continue
         if first.specificity == second.specificity and first.may_overlap(second):
             yield first, second

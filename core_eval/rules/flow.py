@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from core_eval.path.calls import Call
 from core_eval.rules.calls import CallPattern
 from core_eval.rules.grounds import SMALL, Argument, Text, Told
-from core_eval.rules.notation import normal
+from core_eval.text.notation import normal
 
 SHORTEST = 3
 """Characters that a single value needs, to be told from chance."""

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from core_eval.path.calls import Call, CallStatus
-from core_eval.rules.notation import (
+from core_eval.text.notation import (
     MOMENTS,
     SMALL_NUMBERS,
     WEEKDAYS,

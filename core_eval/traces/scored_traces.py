@@ -13,6 +13,7 @@ from core_eval.path.endings import AskedEnding
 from core_eval.path.scorer import OnlineScorer, ScoredTask, Scores
 from core_eval.text.json_text import json_text
 from core_eval.traces.memo import Memo
+from core_eval.traces.parallel import in_best_order
 from core_eval.traces.trace_file import BadTrace, Course, Trace
 
 SCORE_NAMES = (
@@ -112,7 +113,8 @@ def score_traces(
             idle=task.idle,
         )
         step = scorer.step
-        for call in course.calls:
+        grouped = any(call.group is not None for call in course.calls)
+        for call in in_best_order(scorer, course.calls) if grouped else course.calls:
             step(call)
         key = (name, course.end, course.said, *scorer.seen)
         kept = paths.get(key)

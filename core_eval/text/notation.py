@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
-from core_eval.text.values import ROUNDING
+from core_eval.text.values import ROUNDING, is_number
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "length": {
@@ -135,6 +135,40 @@ def normal(text: str) -> str:
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     words = _WORD.findall(plain.casefold())
     return f" {' '.join(words)} "
+
+
+def the_quantity(value: object) -> Quantity | None:
+    """Return the number that a value is, or that its whole text is, with its unit; None for anything else."""
+    if is_number(value):
+        return Quantity(float(value))  # type: ignore[arg-type]
+    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    word = found["unit"] or found["money"] or ""
+    dimension, factor = unit_of(word)
+    if word and dimension is None:
+        return None
+    return Quantity(float(found["number"].replace(",", "")), dimension, factor)
+
+
+def same_amount(one: object, other: object) -> bool:
+    """Return whether two values are the same number, by value and unit: `500 ml` is `0.5 l`, and 14 is `14`.
+
+    Two texts without a unit are compared as texts, since they may be names: `007` is not `7`.
+    """
+    left, right = the_quantity(one), the_quantity(other)
+    if left is None or right is None:
+        return False
+    if left.dimension is None and right.dimension is None:
+        plain = is_number(one) or is_number(other)
+        return plain and _near(left.value, right.value)
+    if None in (left.dimension, right.dimension):
+        return _near(left.value, right.value)
+    return left.dimension == right.dimension and _near(left.value * left.factor, right.value * right.factor)
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= ROUNDING * max(1.0, abs(one), abs(other))
 
 
 def quantities(text: str) -> Iterator[Quantity]:
