@@ -74,13 +74,25 @@ def score(
         ),
     ] = None,
     aggregate: AggregateOption = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="With --db: print how well each score, and rule of --rules, tells episodes that failed by "
+            "this metric (below 1), such as reward or goal_met.",
+            metavar="METRIC",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print all scores and a summary as one JSON.")] = False,
 ) -> int:
     """Score traces from any source, or rescore a log. Exit with 1 if some traces could not be scored."""
-    if rules is not None:
+    if rules is not None or against is not None:
         given = {"--tasks": tasks, "--out": out, "--beta": beta, "--lam": lam, "--reading": reading}
         flags = {"--write": write or None, "--faults-are-harm": faults_are_harm or None}
-        return _check_rules(rules, traces, db, {**given, **flags, "--aggregate": aggregate}, as_json=json)
+        others = {**given, **flags, "--aggregate": aggregate}
+        if against is not None:
+            return _score_against(against, rules, db, {**others, "--traces": traces}, as_json=json)
+        assert rules is not None
+        return _check_rules(rules, traces, db, others, as_json=json)
     for option, value in (("--beta", beta), ("--lam", lam)):
         if value is not None and math.isnan(value):
             raise UsageError(f"{option} {value}: must be a number from 0 to 1")
@@ -115,6 +127,26 @@ def score(
     return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate)
 
 
+def _score_against(
+    against: str, rules: Path | None, db: Path | None, others: Mapping[str, Any], *, as_json: bool
+) -> int:
+    """Print how well scores and rules tell the failed episodes of a log."""
+    from core_eval.cli.score_against import score_against
+    from core_eval.rules.rule_file import load_rules
+
+    _refuse(others, "--against, which computes no scores")
+    if db is None:
+        raise UsageError("--against needs --db LOG")
+    found = () if rules is None else load_rules(rules).rules
+    return score_against(db, against, found, as_json=as_json)
+
+
+def _refuse(others: Mapping[str, Any], option: str) -> None:
+    for other, value in others.items():
+        if value is not None:
+            raise UsageError(f"{other} does not go with {option}")
+
+
 def _check_rules(
     rules: Path, traces: Path | None, db: Path | None, others: Mapping[str, Any], *, as_json: bool
 ) -> int:
@@ -122,9 +154,7 @@ def _check_rules(
     from core_eval.cli.rule_check import check_log, check_traces
     from core_eval.rules.rule_file import load_rules
 
-    for option, value in others.items():
-        if value is not None:
-            raise UsageError(f"{option} does not go with --rules, which computes no scores")
+    _refuse(others, "--rules, which computes no scores")
     if (traces is None) == (db is None):
         raise UsageError("--rules needs one of --traces FILE.jsonl and --db FILE")
     file = load_rules(rules)
