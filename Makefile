@@ -48,6 +48,7 @@ demo: $(VENV)/.run-installed
 test: SELECTED := -m 'not nightly'
 test test-all: $(VENV)/.test-installed
 	@packaging/system_packages.sh mosquitto=mosquitto openssl=openssl avr-gcc=gcc-avr simavr=simavr \
+	  arm-none-eabi-gcc=gcc-arm-none-eabi qemu-system-arm=qemu-system-arm \
 	  /usr/lib/avr/include/avr/io.h=avr-libc \
 	  /usr/include/simavr/sim_avr.h=libsimavr-dev /usr/include/libelf.h=libelf-dev
 	@command -v chromium-browser google-chrome >/dev/null || packaging/system_packages.sh chromium=chromium

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from devices.device_type import DeviceType
     from devices.tool import Tool
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 1056
 """Size of the longest table: the rover's board has 2 kB for its stack then."""
 MOST_STATES = 255
@@ -38,7 +38,8 @@ MOST_RADIUS = 2.1
 """Largest tolerance of two numbers that bound one distance: it has 31 bits in 1e-9."""
 BLOCKS = 0x01
 MOST_ARGUMENTS = 8
-READS, PASSES, HAS_SYMBOLS = 0x01, 0x02, 0x04
+READS, PASSES, TOOL_SHIFT, MOST_TOOLS = 0x01, 0x02, 3, 31
+EACH, MOST_DISCS, MOST_ENTRIES = 0x01, 127, 255
 MISSING, OTHER, FIRST_CELL, LAST_CELL = 0, 1, 2, 255
 STAYS = 0xFF
 STEPS = 0x80
@@ -122,10 +123,18 @@ class _Argument:
         return first, last
 
     def written(self) -> bytes:
-        kind = WORDS if self.words else NUMBERS
-        entries = map(_written_word, self.words) if self.words else map(_written_cut, self.cuts)
-        count = len(self.words or self.cuts)
-        return bytes([self.place << 1 | kind, count]) + b"".join(entries)
+        if self.words:
+            body = bytes([self.place << 1 | WORDS, len(self.words)]) + b"".join(
+                map(_written_word, self.words)
+            )
+        else:
+            keys = [_key(value) for value, _ in self.cuts]
+            size = max(map(len, keys), default=0)
+            body = bytes([self.place << 1 | NUMBERS, len(keys), size])
+            body += b"".join(key + _rest(key) * (size - len(key)) for key in keys)
+            sides = sum((1 - side) << place for place, (_, side) in enumerate(self.cuts))
+            body += sides.to_bytes((len(keys) + 7) // 8, "little")
+        return (len(body) + 2).to_bytes(2, "little") + body
 
 
 def _cuts(pattern: Pattern) -> tuple[Cut | None, Cut | None]:
@@ -150,25 +159,27 @@ def _shortest(limit: float, side: int, away: float) -> Cut:
     return here, side
 
 
-def _written_cut(cut: Cut) -> bytes:
-    """Write a cut: its number of bytes with its side, and the bytes, which compare as numbers do.
+def _key(value: Decimal) -> bytes:
+    """Return bytes that compare as numbers do: the power of ten of 0.DIGITS with the sign, and the digits.
 
-    They are the power of ten of 0.DIGITS with the sign, and the digits, two a byte; all bits are inverted
-    where it is negative. At the end those are left out that the chip adds.
+    There are two digits a byte; all bits are inverted where it is negative. Bytes that the chip adds are left
+    out at the end.
     """
-    value, side = cut
+    if not value:
+        return bytes([ABOVE_ZERO])
     sign, digits, exponent = value.normalize().as_tuple()
     assert isinstance(exponent, int)
-    key = bytes([ABOVE_ZERO])
-    if value:
-        power = exponent + len(digits)
-        if abs(power) >= MOST_POWER:
-            raise GuardTableError(f"the limit {value} is too large or too small")
-        padded = (*digits, 0)[: len(digits) + len(digits) % 2]
-        key = bytes([ABOVE_ZERO + POWER_ZERO + power])
-        key += bytes(padded[at] << 4 | padded[at + 1] for at in range(0, len(padded), 2))
-        key = bytes(byte ^ 0xFF * sign for byte in key)
-    return bytes([side << 7 | len(key)]) + key
+    power = exponent + len(digits)
+    if abs(power) >= MOST_POWER:
+        raise GuardTableError(f"the limit {value} is too large or too small")
+    padded = (*digits, 0)[: len(digits) + len(digits) % 2]
+    packed = bytes(padded[at] << 4 | padded[at + 1] for at in range(0, len(padded), 2))
+    return bytes(byte ^ 0xFF * sign for byte in (ABOVE_ZERO + POWER_ZERO + power, *packed))
+
+
+def _rest(key: bytes) -> bytes:
+    """Return the byte with which a key goes on."""
+    return b"\0" if key[0] & ABOVE_ZERO else b"\xff"
 
 
 def _written_word(word: str) -> bytes:
@@ -222,8 +233,8 @@ class _ToolTable:
 
     def _disc(self, symbol: Symbol) -> int | None:
         axes = [
-            (argument.place, pattern)
-            for name, argument in self.arguments.items()
+            (place, pattern)
+            for place, name in enumerate(self.arguments)
             if isinstance(pattern := symbol.arguments.get(name), Near) and pattern.together
         ]
         # One alone bounds no more than its own range.
@@ -244,14 +255,40 @@ class _ToolTable:
 
     def written(self, first: int) -> bytes:
         """Write it; its symbols have the numbers from `first` on."""
-        body = bytes([first, len(self.arguments), len(self.discs), len(self.symbols)])
-        body += b"".join(argument.written() for argument in self.arguments.values())
+        entries = self._entries()
+        if (
+            len(self.arguments) > MOST_ARGUMENTS
+            or len(self.discs) > MOST_DISCS
+            or len(entries) > MOST_ENTRIES
+        ):
+            raise GuardTableError("there is no room for so many arguments, discs or symbols")
+        body = bytes([first, len(self.arguments), len(self.discs), len(entries)])
         body += b"".join(bytes([x << 4 | y]) + written for x, y, written in self.discs)
-        for symbol in self.symbols:
-            body += bytes(cell for cells in symbol.cells for cell in cells)
-            if self.discs:
-                body += bytes([0xFF if symbol.disc is None else symbol.disc])
-        return len(body).to_bytes(2, "little") + body
+        body += b"".join(argument.written() for argument in self.arguments.values())
+        return body + b"".join(entries)
+
+    def _entries(self) -> list[bytes]:
+        """Return the symbols; a row of them, each with the next cell of the last argument, is one entry."""
+        entries, at = [], 0
+        while at < len(self.symbols):
+            symbol, count = self.symbols[at], 1
+            while at + count < len(self.symbols) and _goes_on(symbol, count, self.symbols[at + count]):
+                count += 1
+            cells = [cell for pair in symbol.cells for cell in pair]
+            if count > 1:
+                cells[-1] += count - 1
+            disc = 0 if symbol.disc is None else symbol.disc + 1
+            entries.append(bytes([disc << 1 | (EACH if count > 1 else 0), *cells]))
+            at += count
+        return entries
+
+
+def _goes_on(first: _ChipSymbol, count: int, other: _ChipSymbol) -> bool:
+    """Return whether a symbol takes the cell that is `count` behind the one that the first takes."""
+    if not first.cells or (first.disc, other.disc) != (None, None) or first.cells[:-1] != other.cells[:-1]:
+        return False
+    cell = first.cells[-1][0]
+    return first.cells[-1] == (cell, cell) and other.cells[-1] == (cell + count, cell + count)
 
 
 class _Compiler:
@@ -315,6 +352,8 @@ class _Compiler:
         symbols = [symbol.name for tool in tools.values() for symbol in tool.symbols]
         if len(symbols) > MOST_SYMBOLS:
             raise GuardTableError(f"it has {len(symbols)} symbols; the chip has room for {MOST_SYMBOLS}")
+        if len(tools) > MOST_TOOLS:
+            raise GuardTableError(f"its symbols have {len(tools)} tools; the chip has room for {MOST_TOOLS}")
         states = self._numbered(symbols)
         rows = self._rows(states, symbols)
         mode = BLOCKS if self._mode is ChipMode.BLOCK else 0
@@ -324,20 +363,20 @@ class _Compiler:
         )
         head += accepting.to_bytes((len(states) + 7) // 8, "little")
         first = 0
+        parts = {tool: place for place, tool in enumerate(tools, 1)}
         for tool in self._device.tools:
-            head += bytes([self._flags(tool.name) | (HAS_SYMBOLS if tool.name in tools else 0)])
-        bodies = b""
+            head += bytes([self._flags(tool.name) | parts.get(tool.name, 0) << TOOL_SHIFT])
+        bodies = []
         for tool_table in tools.values():
-            bodies += tool_table.written(first)
+            bodies.append(tool_table.written(first))
             first += len(tool_table.symbols)
+        at = len(head) + 2 * (len(states) + len(bodies))
         places: dict[bytes, int] = {}
-        at = len(head) + 2 * len(states) + len(bodies)
-        for row in rows:
-            if row not in places:
-                places[row] = at
-                at += len(row)
-        directory = b"".join(places[row].to_bytes(2, "little") for row in rows)
-        data = head + directory + bodies + b"".join(places)
+        for block in dict.fromkeys((*rows, *bodies)):
+            places[block] = at
+            at += len(block)
+        directory = b"".join(places[block].to_bytes(2, "little") for block in (*rows, *bodies))
+        data = head + directory + b"".join(places)
         if len(data) > MOST_BYTES:
             raise GuardTableError(f"its table has {len(data)} bytes; the chip has room for {MOST_BYTES}")
         return GuardTable(data, tuple(states))

@@ -7,15 +7,18 @@ import ctypes
 import json
 import math
 import random
+import re
 import subprocess
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from firmware_native import NativeRover
+from paths import STANDINS
 
 from configs.task import Task
 from configs.tasks_loader import list_tasks
@@ -29,6 +32,7 @@ from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTabl
 from firmware_bridge.guard_loader import PIECE_BYTES, code_of
 
 CORE = FIRMWARE_FOLDER / "guard" / "guard.c"
+CHECK = CORE.with_name("guard_check.c")
 DEVICES = ("farm_rover", "robotic_arm", "so101_arm")
 KINDS = (StepKind.PROGRESS, StepKind.LOOP, StepKind.HARMFUL)
 ENDS = {status: number for number, status in enumerate(("ok", "rejected", "blocked", "invalid", "fault"))}
@@ -64,7 +68,7 @@ class NativeGuard:
     def __init__(self, folder: Path) -> None:
         library = folder / "guard.so"
         command = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fshort-enums"]
-        subprocess.run([*command, "-shared", "-fPIC", "-o", str(library), str(CORE)], check=True)
+        subprocess.run([*command, "-shared", "-fPIC", "-o", str(library), str(CORE), str(CHECK)], check=True)
         self._library = ctypes.CDLL(str(library))
         for name in ("guard_judge", "guard_ended", "guard_forbids", "guard_accepted"):
             getattr(self._library, name).restype = ctypes.c_uint8
@@ -73,7 +77,8 @@ class NativeGuard:
 
     def use(self, data: bytes) -> None:
         self._data = data
-        self._library.guard_use(self._data, ctypes.c_uint16(len(data)))
+        assert self._library.guard_check(self._data, ctypes.c_uint16(len(data))) & 0xFF
+        self._library.guard_use(self._data)
         self.begin()
 
     def begin(self) -> None:
@@ -188,7 +193,12 @@ class Calls:
 
 
 def check_sequence(
-    guard: NativeGuard, task: Task, calls: Calls, chance: random.Random, mode: ChipMode
+    guard: NativeGuard,
+    task: Task,
+    calls: Calls,
+    chance: random.Random,
+    mode: ChipMode,
+    tape: list[tuple[int, list[Value], str, str]] | None = None,
 ) -> int:
     """Make one sequence on both sides, compare verdicts and figures, and return its number of calls."""
     scorer = OnlineScorer(task.automaton)
@@ -199,7 +209,8 @@ def check_sequence(
     for _ in range(length):
         tool, arguments = calls.draw(scorer.state)
         peeked = scorer.peek(Call(tool, arguments))
-        said = guard.judge(calls.tools[tool], calls.values(tool, arguments))
+        values = calls.values(tool, arguments)
+        said = guard.judge(calls.tools[tool], values)
         assert said == peeked.kind, (task.id, scorer.state, tool, arguments, said, peeked)
         forbidden = mode is ChipMode.BLOCK and peeked.kind is StepKind.HARMFUL and tool not in safe
         assert guard.forbids == forbidden, (task.id, scorer.state, tool, arguments)
@@ -208,6 +219,8 @@ def check_sequence(
             if forbidden
             else chance.choices(("ok", "rejected", "fault", "invalid"), (8, 1, 1, 1))[0]
         )
+        if tape is not None:
+            tape.append((calls.tools[tool], values, status, said[0].upper() + ("!" if forbidden else ".")))
         ended = guard.ended(status)
         verdict = scorer.step(Call(tool, arguments, CallStatus(status)))
         assert status == "fault" or ended == verdict.kind, (task.id, tool, arguments, status, ended, verdict)
@@ -358,3 +371,111 @@ class GuardHost:
         count = -1
         while count != (count := len(self.rover.writes)):
             self.say("hello")
+
+
+END_OF_BATCH, END_OF_SEQUENCE = 0xFF, 0xFE
+MOST_BATCH_BYTES = 24_000
+STRING_H = """#include <stddef.h>
+void *memset(void *to, int byte, size_t count);
+void *memcpy(void *to, const void *from, size_t count);
+int memcmp(const void *left, const void *right, size_t count);
+"""
+LINKER_SCRIPT = """
+MEMORY { flash (rx) : ORIGIN = 0, LENGTH = 256K  ram (rwx) : ORIGIN = 0x20000000, LENGTH = 16K }
+SECTIONS {
+  .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } > flash
+  .bss (NOLOAD) : { *(.bss*) *(.data*) *(COMMON) } > ram
+  stack_end = ORIGIN(ram) + LENGTH(ram);
+}
+"""
+
+
+@dataclass
+class Batch:
+    """Sequences of calls of one task, and what a chip must say to them."""
+
+    table: bytes
+    stream: bytearray = field(default_factory=bytearray)
+    said: list[str] = field(default_factory=list)
+    sequences: int = 0
+    calls: int = 0
+
+    def add(
+        self, guard: NativeGuard, task: Task, calls: Calls, chance: random.Random, mode: ChipMode
+    ) -> None:
+        """Add a sequence, which the native core has made as the scorer does."""
+        tape: list[tuple[int, list[Value], str, str]] = []
+        self.calls += check_sequence(guard, task, calls, chance, mode, tape)
+        for tool, values, status, said in tape:
+            self.stream += bytes([tool, len(values)])
+            for value in values:
+                self.stream += bytes([value.kind, value.length]) + (value.text or b"")
+            self.stream.append(ENDS[status])
+            self.said.append(said)
+        self.stream.append(END_OF_SEQUENCE)
+        run = guard.run
+        told = [run.state, guard.accepted, *run.counts, *run.harm[:4]]
+        self.said.append(bytes(map(int, told)).hex().upper())
+        self.sequences += 1
+
+    def header(self) -> str:
+        rows = {"table": self.table, "calls": bytes([*self.stream, END_OF_BATCH])}
+        flash = "#ifdef __AVR__\n#include <avr/pgmspace.h>\n#else\n#define PROGMEM\n#endif\n"
+        text = f"{flash}#define END_OF_BATCH {END_OF_BATCH}\n#define END_OF_SEQUENCE {END_OF_SEQUENCE}\n"
+        for name, data in rows.items():
+            body = ", ".join(map(str, data))
+            text += f"#define {name.upper()}_BYTES {len(data)}\n"
+            text += f"static const uint8_t batch_{name}[] PROGMEM = {{{body}}};\n"
+        return text
+
+
+def make_batch(
+    guard: NativeGuard, task: Task, sequences: int, chance: random.Random, mode: ChipMode
+) -> Batch:
+    """That many sequences of a task, or fewer where the chip has no room for more."""
+    batch = Batch(compile_guard(task.automaton, task.device, mode).data)
+    guard.use(batch.table)
+    calls = Calls(task, chance)
+    while batch.sequences < sequences and len(batch.stream) < MOST_BATCH_BYTES:
+        batch.add(guard, task, calls, chance, mode)
+    return batch
+
+
+def check_on_chip(folder: Path, batch: Batch, chip: str) -> int:
+    """Make a batch's calls on an emulated chip, and return the most cycles that a judgement took.
+
+    Args:
+        chip: `avr` (ATmega2560) or `arm` (Cortex-M0), whose emulator counts no cycles.
+    """
+    (folder / "batch.h").write_text(batch.header())
+    program, include = folder / "guard.elf", [f"-I{folder}", f"-I{CORE.parent}"]
+    sources = [str(STANDINS / "guard_chip.c"), str(CORE), "-o", str(program)]
+    plain = ["-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-fshort-enums", *include]
+    if chip == "avr":
+        build = ["avr-gcc", "-mmcu=atmega2560", "-DF_CPU=16000000UL", *plain, *sources]
+        run = ["simavr", "-m", "atmega2560", "-f", "16000000", str(program)]
+    else:
+        (folder / "string.h").write_text(STRING_H)
+        (folder / "chip.ld").write_text(LINKER_SCRIPT)
+        build = ["arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb", "-ffreestanding", "-nostdlib", *plain]
+        build += ["-fno-tree-loop-distribute-patterns", "-T", str(folder / "chip.ld"), *sources, "-lgcc"]
+        run = [
+            "qemu-system-arm",
+            "-machine",
+            "microbit",
+            "-nographic",
+            "-semihosting",
+            "-kernel",
+            str(program),
+        ]
+    built = subprocess.run(build, check=False, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run(
+        run, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600
+    )
+    output = done.stdout + done.stderr
+    told = re.findall(r"[PLH][.!][0-9A-F]{4}|[0-9A-F]{30}", re.sub(r"\x1b\[[0-9;]*m|\.?\r?\n", "", output))
+    assert [one[:2] if one[0] in "PLH" and len(one) == 6 else one for one in told] == batch.said, output[
+        -2000:
+    ]
+    return max(int(one[2:], 16) for one in told if len(one) == 6)

@@ -1,196 +1,212 @@
 #include "guard.h"
 
-#include <stddef.h>
 #include <string.h>
 
-enum { VERSION = 1, BLOCKS = 0x01 };
-enum { READS = 0x01, PASSES = 0x02, HAS_SYMBOLS = 0x04 };
+enum { BLOCKS = 0x01, READS = 0x01, PASSES = 0x02, TOOL_SHIFT = 3 };
 enum { CELL_MISSING, CELL_OTHER, CELL_FIRST };
-enum { STAYS = 0xFF, STEPS = 0x80, NO_DISC = 0xFF, NO_SYMBOL = 0xFF, DISC_BYTES = 13 };
+enum { STAYS = 0xFF, STEPS = 0x80, EACH = 0x01, NO_SYMBOL = 0xFF, DISC_BYTES = 13 };
 enum { DIGITS = 18, KEY_BYTES = 1 + DIGITS / 2, POWER_ZERO = 0x40, MOST_POWER = 62 };
+
+/* Not inlined: on a small chip it is faster so, and shorter. */
+#define SEPARATE __attribute__((noinline))
 
 struct guard_run guard_run;
 
 static const uint8_t *table;
-static uint16_t length, at; /* `at`: the next byte of the table to be read */
 static struct {
     uint8_t kind, next, flags;
 } call;
 
-static uint8_t next(void) {
-    uint16_t here = at++;
-    return here < length ? table[here] : 0;
-}
+static uint16_t word(const uint8_t *at) { return (uint16_t)(at[0] | at[1] << 8); }
 
-static uint16_t next_word(void) {
-    uint8_t low = next();
-    return (uint16_t)(low | next() << 8);
-}
-
-static uint32_t next_long(void) {
-    uint16_t low = next_word();
-    return low | (uint32_t)next_word() << 16;
-}
+static uint32_t word32(const uint8_t *at) { return word(at) | (uint32_t)word(at + 2) << 16; }
 
 /* Writes a number, given as its JSON, as bytes that compare as numbers do: the power of ten of 0.DIGITS with the sign,
  * and the digits, two a byte; all bits inverted where it is negative. */
-static void write_key(const struct guard_value *number, uint8_t *key) {
+static SEPARATE void write_key(const struct guard_value *number, uint8_t *key) {
     const char *text = number->text, *end = text + number->length;
-    uint8_t digits = 0, fraction = 0, negative = 0;
+    uint8_t *at = key + 1, low = 0, fraction = 0, negative = 0, minus = 0;
     int16_t power = 0, exponent = 0;
 
     memset(key, 0, KEY_BYTES);
-    for (; text < end && (*text | 0x20) != 'e'; text++) {
+    for (; text < end; text++) {
         uint8_t digit = (uint8_t)(*text - '0');
-        if (*text == '-') {
-            negative = 0xFF;
-        } else if (*text == '.') {
-            fraction = 1;
-        } else if (digits || digit) {
-            if (digits < DIGITS) {
-                key[1 + digits / 2] |= digits & 1 ? digit : (uint8_t)(digit << 4);
-                digits++;
+        if (digit > 9) {
+            if (*text == '-') {
+                negative = 0xFF;
+            } else if (*text == '.') {
+                fraction = 1;
+            } else {
+                break;
+            }
+        } else if (digit || at != key + 1 || low) {
+            if (at != key + KEY_BYTES) {
+                *at |= low ? digit : (uint8_t)(digit << 4);
+                at += low;
+                low ^= 1;
             }
             power = (int16_t)(power + !fraction);
         } else {
             power = (int16_t)(power - fraction);
         }
     }
+    /* The exponent, if there is one. */
     for (; text < end; text++) {
         uint8_t digit = (uint8_t)(*text - '0');
-        if (digit <= 9 && exponent < 1000) {
+        if (*text == '-') {
+            minus = 1;
+        } else if (digit <= 9 && exponent < 1000) {
             exponent = (int16_t)(10 * exponent + digit);
-        } else if (*text == '-') {
-            fraction = 2;
         }
     }
-    power = (int16_t)(fraction & 2 ? power - exponent : power + exponent);
+    power = (int16_t)(minus ? power - exponent : power + exponent);
     power = power > MOST_POWER ? MOST_POWER : power < -MOST_POWER ? -MOST_POWER : power;
     key[0] = 0x80;
-    if (digits) {
+    if (at != key + 1 || low) {
         key[0] = (uint8_t)(0x80 + POWER_ZERO + power);
-        for (uint8_t i = 0; i < KEY_BYTES; i++) {
-            key[i] ^= negative;
+        for (uint8_t i = 0; negative && i < KEY_BYTES; i++) {
+            key[i] = (uint8_t)~key[i];
         }
     }
 }
 
-/* The sign of a value less an entry of the table, of which this many bytes come next. Behind its end an entry goes on
- * as its first bit does not. */
-static int8_t compare(const uint8_t *value, uint8_t size, uint8_t entry) {
-    uint8_t rest = 0;
-    int8_t order = 0;
+/* Whether a number is above a cut of so many bytes, behind which it goes on as its first bit does not; `from_it`: the
+ * cut's own number is, too. */
+static uint8_t above(const uint8_t *key, const uint8_t *cut, uint8_t size, uint8_t from_it) {
+    uint8_t rest = cut[0] & 0x80 ? 0 : 0xFF;
+    int order = memcmp(key, cut, size);
 
-    for (uint8_t i = 0; i < entry || i < size; i++) {
-        uint8_t theirs = i < entry ? next() : rest, ours = i < size ? value[i] : rest;
-        if (i == 0) {
-            rest = theirs & 0x80 ? 0 : 0xFF;
-        }
-        if (order == 0 && ours != theirs) {
-            order = ours > theirs ? 1 : -1;
-        }
+    for (; order == 0 && size < KEY_BYTES; size++) {
+        order = key[size] - rest;
     }
-    return order;
+    return order ? order > 0 : from_it;
 }
 
-/* The cell of an argument; its part of the table comes next. */
-static uint8_t cell_of(const struct guard_value *value, uint8_t words) {
-    const uint8_t *bytes = (const uint8_t *)value->text;
-    uint8_t key[KEY_BYTES], size = value->length, cell = value->kind == GUARD_MISSING ? CELL_MISSING : CELL_OTHER;
-    uint8_t fits = value->kind == (words ? GUARD_TEXT : GUARD_NUMBER);
+/* How many cuts lie below a number; their number, their size, they themselves and their sides are here. */
+static SEPARATE uint8_t cuts_below(const uint8_t *key, const uint8_t *at) {
+    uint8_t low = 0, high = at[-1], size = at[0];
+    const uint8_t *cuts = at + 1, *sides = cuts + (uint16_t)(high * size);
 
-    if (!fits) {
-        size = 0;
-    } else if (!words) {
-        write_key(value, key);
-        bytes = key;
-        size = KEY_BYTES;
-        cell = CELL_FIRST;
-    }
-    uint8_t count = next();
-    for (uint8_t i = 0; i < count; i++) {
-        uint8_t head = next();
-        int8_t order = compare(bytes, size, words ? head : head & 0x1F);
-        if (fits && words && order == 0) {
-            cell = (uint8_t)(CELL_FIRST + i);
-        }
-        if (fits && !words && (order > 0 || (order == 0 && !(head & 0x80)))) {
-            cell++;
+    while (low < high) {
+        uint8_t middle = (uint8_t)((low + high) / 2);
+        if (above(key, cuts + (uint16_t)(middle * size), size, sides[middle / 8] >> middle % 8 & 1)) {
+            low = (uint8_t)(middle + 1);
+        } else {
+            high = middle;
         }
     }
-    return cell;
+    return low;
 }
 
-/* The square of a number's distance from the place that comes next, in 1e-9, where it is below 2^31. */
-static uint64_t apart(const struct guard_value *number) {
-    uint8_t key[KEY_BYTES];
+/* The square of a number's distance from a place, in 1e-9, where it is below 2^31. */
+static SEPARATE uint64_t apart(const uint8_t *key, const uint8_t *place) {
+    uint8_t inverted = key[0] & 0x80 ? 0 : 0xFF;
+    int8_t digits = (int8_t)(((*key++ ^ inverted) & 0x7F) - POWER_ZERO + 9);
     uint32_t away = 0;
 
-    write_key(number, key);
-    uint8_t inverted = key[0] & 0x80 ? 0 : 0xFF;
-    int8_t digits = (int8_t)(((key[0] ^ inverted) & 0x7F) - POWER_ZERO + 9);
-    for (int8_t i = 0; i < digits; i++) {
-        uint8_t pair = i < DIGITS ? key[1 + i / 2] ^ inverted : 0;
-        away = 10 * away + (i & 1 ? pair & 0x0F : pair >> 4);
+    for (uint8_t left = DIGITS; digits > 0; digits = (int8_t)(digits - 2)) {
+        uint8_t pair = 0;
+        if (left) {
+            pair = *key++ ^ inverted;
+            left = (uint8_t)(left - 2);
+        }
+        uint8_t tens = pair >> 4;
+        away = digits == 1 ? 10 * away + tens : 100 * away + (uint8_t)(10 * tens + (pair & 0x0F));
     }
-    away = (inverted ? 0 - away : away) - next_long();
+    away = (inverted ? 0 - away : away) - word32(place);
     away = away >> 31 ? 0 - away : away;
     return (uint64_t)away * away;
 }
 
-static uint8_t in_disc(const struct guard_value *values, uint8_t count) {
-    uint8_t axes = next(), x = axes >> 4, y = axes & 0x0F;
+static SEPARATE uint8_t in_disc(const uint8_t *disc, const uint8_t keys[][KEY_BYTES]) {
+    uint32_t radius = word32(disc + 9);
+    uint64_t squares = apart(keys[disc[0] >> 4], disc + 1);
 
-    if (x >= count || y >= count || values[x].kind != GUARD_NUMBER || values[y].kind != GUARD_NUMBER) {
-        return 0;
-    }
-    uint64_t squared = apart(&values[x]);
-    squared += apart(&values[y]);
-    uint32_t radius = next_long();
-    return squared <= (uint64_t)radius * radius;
+    squares += apart(keys[disc[0] & 0x0F], disc + 5);
+    return squares <= (uint64_t)radius * radius;
 }
 
-/* The number of the first symbol of a tool that a call fits; the tool's part of the table comes next. */
-static uint8_t symbol_of(const struct guard_value *values, uint8_t count) {
-    static const struct guard_value missing = {GUARD_MISSING, 0, NULL};
-    uint8_t symbol = next(), arguments = next(), discs = next(), symbols = next(), cells[GUARD_MOST_ARGUMENTS];
+/* A call's arguments as the table's cells, and the keys of those that are numbers. */
+struct cells {
+    uint8_t cell[GUARD_MOST_ARGUMENTS];
+    uint8_t key[GUARD_MOST_ARGUMENTS][KEY_BYTES];
+};
 
-    if (arguments > GUARD_MOST_ARGUMENTS) {
-        return NO_SYMBOL;
-    }
-    for (uint8_t i = 0; i < arguments; i++) {
-        uint8_t head = next(), place = head >> 1;
-        cells[i] = cell_of(place < count ? &values[place] : &missing, head & 1);
-    }
-    uint16_t first_disc = at;
-    at = (uint16_t)(at + discs * DISC_BYTES);
-    for (; symbols; symbols--, symbol++) {
-        uint8_t fits = 1;
-        for (uint8_t i = 0; i < arguments; i++) {
-            fits &= cells[i] >= next();
-            fits &= cells[i] <= next();
+/* The place of a word among those that come next; CELL_OTHER where it is none of them. */
+static SEPARATE uint8_t word_cell(const uint8_t *at, uint8_t many, const struct guard_value *value) {
+    uint8_t length = value->length, size;
+
+    for (uint8_t cell = CELL_FIRST; many; many--, cell++, at += size) {
+        size = *at++;
+        if (size == length && memcmp(at, value->text, size) == 0) {
+            return cell;
         }
-        uint8_t disc = discs ? next() : NO_DISC;
-        if (fits && disc != NO_DISC) {
-            uint16_t here = at;
-            at = (uint16_t)(first_disc + disc * DISC_BYTES);
-            fits = in_disc(values, count);
-            at = here;
+    }
+    return CELL_OTHER;
+}
+
+/* The cell of an argument; its part of the table is here. */
+static SEPARATE uint8_t cell_of(const uint8_t *at, const struct guard_value *value, uint8_t *key) {
+    uint8_t words = at[0] & 1;
+
+    if (value->kind == GUARD_TEXT && words) {
+        return word_cell(at + 2, at[1], value);
+    }
+    if (value->kind == GUARD_NUMBER && !words) {
+        write_key(value, key);
+        return (uint8_t)(CELL_FIRST + cuts_below(key, at + 2));
+    }
+    return value->kind == GUARD_MISSING ? CELL_MISSING : CELL_OTHER;
+}
+
+/* The number of the first symbol that the cells fit, counted from here; the entries are here. */
+static SEPARATE uint8_t fitting(const uint8_t *at, const uint8_t *tool, const struct cells *cells) {
+    uint8_t symbol = tool[0], arguments = tool[1];
+
+    for (uint8_t entries = tool[3]; entries; entries--) {
+        uint8_t head = *at++, left = arguments;
+        const uint8_t *cell = cells->cell, *after = at + 2 * arguments;
+        for (; left && *cell >= at[0] && *cell <= at[1]; left--) {
+            cell++;
+            at += 2;
         }
-        if (fits) {
-            return symbol;
+        at = after;
+        if (left == 0 && (head <= EACH || in_disc(tool + 4 + ((head >> 1) - 1) * DISC_BYTES, cells->key))) {
+            return (uint8_t)(symbol + (head & EACH ? cell[-1] - at[-2] : 0));
+        }
+        symbol++;
+        if (head & EACH) {
+            symbol = (uint8_t)(symbol + at[-1] - at[-2]);
         }
     }
     return NO_SYMBOL;
 }
 
-/* Where the edge of a symbol leads, if there is one in the state whose edges come next. */
-static void follow(uint8_t symbol) {
-    for (uint8_t runs = next(); runs; runs--) {
-        uint8_t beyond = (uint8_t)(symbol - next()), head = next(), target = next();
+/* The number of the first symbol of a tool that a call fits; the tool's part of the table is here: its discs, its
+ * arguments, each with its length, and its symbols. */
+static uint8_t symbol_of(const uint8_t *tool, const struct guard_value *values, uint8_t count) {
+    static const struct guard_value missing = {GUARD_MISSING, 0, 0};
+    const uint8_t *at = tool + 4 + tool[2] * DISC_BYTES;
+    struct cells cells;
+
+    for (uint8_t i = 0; i < tool[1]; i++) {
+        uint8_t place = at[2] >> 1;
+        cells.cell[i] = cell_of(at + 2, place < count ? values + place : &missing, cells.key[i]);
+        at += word(at);
+    }
+    return fitting(at, tool, &cells);
+}
+
+/* Where the edge of a symbol leads, if there is one in the state whose edges are here. */
+static void follow(const uint8_t *at, uint8_t symbol) {
+    uint8_t runs = *at++;
+
+    for (; runs; runs--, at += 3) {
+        uint8_t beyond = (uint8_t)(symbol - at[0]), head = at[1], target = at[2];
         if (beyond < (head & ~STEPS)) {
-            call.kind = target == STAYS ? GUARD_LOOP : GUARD_PROGRESS;
+            call.kind = GUARD_LOOP;
             if (target != STAYS) {
+                call.kind = GUARD_PROGRESS;
                 call.next = (uint8_t)(target + (head & STEPS ? beyond : 0));
             }
             return;
@@ -198,53 +214,28 @@ static void follow(uint8_t symbol) {
     }
 }
 
-void guard_use(const uint8_t *bytes, uint16_t count) {
-    table = bytes;
-    length = count && bytes[0] == VERSION ? count : 0;
-}
+void guard_use(const uint8_t *bytes) { table = bytes; }
 
 void guard_begin(void) { memset(&guard_run, 0, sizeof guard_run); }
 
 enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values, uint8_t count) {
-    at = 2;
-    uint8_t states = next(), tools = next();
-    uint16_t flags = (uint16_t)(4 + (states + 7) / 8), rows = (uint16_t)(flags + tools);
-    uint16_t body = (uint16_t)(rows + 2 * states);
+    uint8_t states = table[2];
+    const uint8_t *flags = table + 4 + (states + 7) / 8, *rows = flags + table[3];
 
     call.next = guard_run.state;
-    call.flags = 0;
-    if (tool < tools) {
-        for (at = flags;; tool--) {
-            call.flags = next();
-            if (tool == 0) {
-                break;
-            }
-            if (call.flags & HAS_SYMBOLS) {
-                uint16_t here = at;
-                at = body;
-                uint16_t size = next_word();
-                body = (uint16_t)(at + size);
-                at = here;
-            }
-        }
-    }
+    call.flags = tool < table[3] ? flags[tool] : 0;
     call.kind = call.flags & READS ? GUARD_LOOP : GUARD_HARMFUL;
-    if (call.flags & HAS_SYMBOLS) {
-        at = (uint16_t)(body + 2);
-        uint8_t symbol = symbol_of(values, count);
+    uint8_t part = call.flags >> TOOL_SHIFT;
+    if (part) {
+        uint8_t symbol = symbol_of(table + word(rows + 2 * (states + part - 1)), values, count);
         if (symbol != NO_SYMBOL) {
-            at = (uint16_t)(rows + 2 * guard_run.state);
-            at = next_word();
-            follow(symbol);
+            follow(table + word(rows + 2 * guard_run.state), symbol);
         }
     }
     return (enum guard_kind)call.kind;
 }
 
-uint8_t guard_forbids(void) {
-    at = 1;
-    return call.kind == GUARD_HARMFUL && !(call.flags & PASSES) && (length == 0 || next() & BLOCKS);
-}
+uint8_t guard_forbids(void) { return call.kind == GUARD_HARMFUL && !(call.flags & PASSES) && table[1] & BLOCKS; }
 
 static void count_up(enum guard_count which) {
     if (guard_run.counts[which] < UINT16_MAX) {
@@ -281,7 +272,4 @@ enum guard_kind guard_ended(enum guard_end end) {
     return (enum guard_kind)call.kind;
 }
 
-uint8_t guard_accepted(void) {
-    at = (uint16_t)(4 + guard_run.state / 8);
-    return next() >> guard_run.state % 8 & 1;
-}
+uint8_t guard_accepted(void) { return table[4 + guard_run.state / 8] >> guard_run.state % 8 & 1; }

@@ -1,7 +1,6 @@
 /* The guard: judges calls by a task's automaton, before anything moves, and counts them as CORE does.
  *
- * It knows no board and allocates nothing. The table is what firmware_bridge/firmware/guard_table.py writes; whatever
- * bytes it holds, no byte outside it is read. */
+ * It knows no board and allocates nothing. The table is what firmware_bridge/firmware/guard_table.py writes. */
 #ifndef GUARD_H
 #define GUARD_H
 
@@ -50,8 +49,11 @@ struct guard_run {
 
 extern struct guard_run guard_run;
 
-/* Judge by this table from now on, which must stay where it is; a length of 0: by none, and all calls are harmful. */
-void guard_use(const uint8_t *table, uint16_t length);
+/* Whether a table is sound: whatever the call and its state, no byte outside of it is read. */
+uint8_t guard_check(const uint8_t *table, uint16_t length);
+
+/* Judge by this table from now on; it must be sound and stay where it is. */
+void guard_use(const uint8_t *table);
 
 /* An episode begins: at the start state, with nothing counted. */
 void guard_begin(void);

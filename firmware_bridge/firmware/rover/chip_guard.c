@@ -91,7 +91,6 @@ static void take_kept_table(void) {
             state = sum_of(table, header.length) == header.sum ? ON : LOST;
         }
     }
-    guard_use(table, state == ON ? header.length : 0);
 }
 
 /* The counts of the last record of this table, if any. */
@@ -117,6 +116,7 @@ static void take_kept_run(void) {
 }
 
 void chip_guard_init(void) {
+    guard_use(table);
     guard_begin();
     take_kept_table();
     take_kept_run();
@@ -231,7 +231,6 @@ static uint8_t take_piece(const struct json *at, const struct json *data) {
         return MALFORMED;
     }
     /* From now on RAM has no table. */
-    guard_use(table, 0);
     state = LOADING;
     return take_hex(data, table + place, (uint16_t)(sizeof table - place)) < 0 ? MALFORMED : NONE;
 }
@@ -288,12 +287,14 @@ static uint8_t commit(const struct json *length_given, const struct json *messag
     if (length && (state != LOADING || given != sum_of(table, (uint16_t)length))) {
         return WRONG_SUM;
     }
+    if (length && !guard_check(table, (uint16_t)length)) {
+        return MALFORMED;
+    }
     if (!comes_from_the_owner((uint16_t)length, &mac)) {
         return WRONG_MAC;
     }
     header = (struct header){COMPLETE, length != 0, (uint16_t)length, header.generation + 1, given};
     state = length ? ON : OFF;
-    guard_use(table, header.length);
     guard_begin();
     write_now(0, OPEN);
     for (uint8_t i = 1; i < sizeof header; i++) {

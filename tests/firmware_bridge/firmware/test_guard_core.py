@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
 import chip_guard
 import pytest
@@ -20,6 +21,9 @@ from firmware_bridge.firmware.guard_table import MOST_BYTES, ChipMode, GuardTabl
 
 SEQUENCES = 40
 """Of each task; `benchmarks/chip_guard.py` makes 100,000 over all tasks."""
+MOST_CYCLES = 7_000
+"""Of a judgement at 16 MHz: 440 us."""
+MOST_FLASH = 2_500
 TASKS = ("water_two_plants", "arm_inventory_then_tidy", "arm_no_stack")
 
 pytestmark = [pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"), pytest.mark.firmware]
@@ -122,13 +126,13 @@ def test_limits_hold_to_the_last_bit_of_a_double(guard: chip_guard.NativeGuard, 
             assert guard.judge(wait, [chip_guard.value_of(value)]) == verdict.kind, (low, high, value)
 
 
-def test_whatever_the_table_and_the_calls_no_byte_outside_is_read(tmp_path: object) -> None:
+def test_whatever_the_table_and_the_calls_no_byte_outside_is_read(tmp_path: Path) -> None:
     """Under the address and undefined-behaviour sanitisers; a seed is a run again."""
     program = f"{tmp_path}/fuzz"
     command = ["cc", "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     command += ["-fshort-enums", f"-I{chip_guard.CORE.parent}", "-o", program]
     built = subprocess.run(
-        [*command, str(STANDINS / "guard_fuzz.c"), str(chip_guard.CORE)],
+        [*command, str(STANDINS / "guard_fuzz.c"), str(chip_guard.CORE), str(chip_guard.CHECK)],
         capture_output=True,
         text=True,
         check=False,
@@ -137,9 +141,10 @@ def test_whatever_the_table_and_the_calls_no_byte_outside_is_read(tmp_path: obje
         pytest.skip("no sanitisers")
     assert built.returncode == 0, built.stderr
     table = compile_guard(load_task("water_two_plants").automaton, device_type("farm_rover"))
-    done = subprocess.run([program, "28", "3000"], input=table.data, capture_output=True, check=False)
+    done = subprocess.run([program, "28", "50000"], input=table.data, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout == b"3000 tables\n"
+    tables, _, sound = done.stdout.partition(b" tables, ")
+    assert (tables, int(sound.split()[0]) > 3000) == (b"50000", True), done.stdout
 
 
 @pytest.mark.parametrize(
@@ -167,3 +172,38 @@ def test_a_table_that_is_too_long_says_so() -> None:
         GuardTableError, match=rf"its table has \d+ bytes; the chip has room for {MOST_BYTES}"
     ):
         compile_guard(automaton, device_type("farm_rover"))
+
+
+EMULATED = {"avr": ("avr-gcc", "simavr"), "arm": ("arm-none-eabi-gcc", "qemu-system-arm")}
+
+
+@pytest.mark.parametrize("chip", EMULATED)
+def test_on_a_chip_it_decides_alike(guard: chip_guard.NativeGuard, tmp_path: Path, chip: str) -> None:
+    if missing := [command for command in EMULATED[chip] if shutil.which(command) is None]:
+        pytest.skip(f"needs {', '.join(missing)}")
+    chance = random.Random(28)
+    batch = chip_guard.make_batch(guard, load_task("round_with_refills"), 30, chance, ChipMode.BLOCK)
+    most = chip_guard.check_on_chip(tmp_path, batch, chip)
+    assert batch.calls > 150 and most < MOST_CYCLES
+
+
+def test_the_core_takes_little_of_a_chip(tmp_path: Path) -> None:
+    if shutil.which("avr-gcc") is None:
+        pytest.skip("needs avr-gcc")
+    part = str(tmp_path / "guard.o")
+    command = [
+        "avr-gcc",
+        "-mmcu=atmega2560",
+        "-std=gnu11",
+        "-Os",
+        "-fshort-enums",
+        "-fno-common",
+        "-c",
+        "-o",
+        part,
+    ]
+    subprocess.run([*command, str(chip_guard.CORE)], check=True)
+    text, data, bss = map(
+        int, subprocess.check_output(["avr-size", part], text=True).splitlines()[1].split()[:3]
+    )
+    assert text <= MOST_FLASH and data + bss <= 64

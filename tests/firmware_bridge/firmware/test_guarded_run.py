@@ -51,6 +51,10 @@ def test_host_and_chip_agree_and_the_chip_remembers_it(running: EmulatedBoard, t
         before = raw.status()["guard"]
         assert (before["accepted"], before["calls"]) == (True, len(kinds))
         assert (before["progress"], before["prefix_criticality"]) == (kinds.count("progress"), 1)
+        # The record of the last call is in the EEPROM by then.
+        began = raw.ping()
+        while raw.ping() < began + 500:
+            pass
         # The board hangs, and its watchdog resets it: the guard is as it was.
         raw.send(op="hang")
         while raw.op("status").get("reset") != "watchdog":

@@ -28,22 +28,24 @@ static struct guard_value value(void) {
 int main(int count, char **arguments) {
     static uint8_t valid[GUARD_MOST_BYTES];
     size_t size = fread(valid, 1, sizeof valid, stdin);
-    long tables = count == 3 ? atol(arguments[2]) : 0;
+    long judged = 0, tables = count == 3 ? atol(arguments[2]) : 0;
 
     chance = (uint64_t)atol(arguments[1]);
     for (long number = 0; number < tables; number++) {
-        uint16_t length = (uint16_t)(draw(4) ? draw((uint32_t)size + 1) : draw(40));
+        uint16_t length = (uint16_t)(draw(4) ? (draw(2) ? size : draw((uint32_t)size + 1)) : draw(40));
         uint8_t *table = malloc(length ? length : 1);
         memcpy(table, valid, length);
-        for (uint32_t changes = draw(2) ? draw(9) : length; changes && length; changes--) {
+        for (uint32_t changes = draw(8) ? draw(9) : length; changes && length; changes--) {
             table[draw(length)] = (uint8_t)draw(256);
         }
         if (length) {
-            table[0] = 1;
+            table[0] = 2;
         }
-        guard_use(table, length);
+        uint8_t sound = guard_check(table, length);
+        judged += sound;
+        guard_use(table);
         guard_begin();
-        for (int call = 0; call < 40; call++) {
+        for (int call = 0; sound && call < 40; call++) {
             struct guard_value values[3] = {value(), value(), value()};
             guard_judge((uint8_t)draw(call % 8 ? 24 : 256), values, (uint8_t)draw(4));
             guard_forbids();
@@ -55,6 +57,6 @@ int main(int count, char **arguments) {
         }
         free(table);
     }
-    printf("%ld tables\n", tables);
+    printf("%ld tables, %ld sound\n", tables, judged);
     return 0;
 }
