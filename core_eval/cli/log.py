@@ -31,7 +31,9 @@ from core_eval.snapshot.record import record as record_episodes
 from sims.picture_error import PictureError
 
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
-FormatName = Literal["csv", "jsonl", "parquet", "otel", "inspect", "mcap", "rrd", "paper", "datasette"]
+FormatName = Literal[
+    "csv", "jsonl", "parquet", "openai", "otel", "inspect", "mcap", "rrd", "paper", "datasette"
+]
 Log = Annotated[Path, typer.Argument(help="A log; a run may be writing to it.")]
 
 

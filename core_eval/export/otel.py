@@ -89,7 +89,8 @@ class _Trace:
             step, turn = by_k.get(k), self._turns.get(k)
             end = self._end if step is None else step.t_intent
             if turn is not None:
-                yield self._turn_span(k, turn, max(before, end - turn.seconds), end)
+                unread = None if step is None or step.tool is not None else step.status
+                yield self._turn_span(k, turn, max(before, end - turn.seconds), end, unread)
             if step is not None and step.tool is not None:
                 yield self._call_span(step)
             before = end
@@ -154,7 +155,10 @@ class _Trace:
         name = f"invoke_agent {episode.agent}"
         return self._span("", name, INTERNAL, times, values, without_step, status)
 
-    def _turn_span(self, k: int, turn: Turn, start: float, end: float) -> dict[str, Any]:
+    def _turn_span(
+        self, k: int, turn: Turn, start: float, end: float, unread: str | None = None
+    ) -> dict[str, Any]:
+        """Return the span of a turn; `unread` is the status of one from which no call could be read."""
         values = {
             "gen_ai.operation.name": "chat",
             "gen_ai.request.model": self._model,
@@ -166,6 +170,7 @@ class _Trace:
             ],
             f"{PREFIX}.turn.k": k,
             f"{PREFIX}.turn.seconds": turn.seconds,
+            f"{PREFIX}.turn.status": unread,
         }
         return self._span(f"turn/{k}", f"chat {self._model}", CLIENT, (start, end), values, (), (OK, None))
 

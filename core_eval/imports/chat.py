@@ -84,6 +84,11 @@ class Chat:
         if not made and raw.get("function_call"):
             made = [mapping(raw, "function_call")]
         first = len(self.calls)
+        if role == "assistant" and not made and raw.get("status") == CallStatus.INVALID:
+            # So this kit's own export marks an attempt at a call that could not be read.
+            self.calls.append(
+                MadeCall(None, {}, CallStatus.INVALID, "key status", group=len(self.messages), words=text)
+            )
         if role == "assistant":
             for place, call in enumerate(made):
                 self._call(call, f"tool_calls[{place}]: ", text, at)

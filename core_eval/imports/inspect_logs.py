@@ -111,7 +111,10 @@ def _own_statuses(calls: Sequence[MadeCall], own: Mapping[str, Any]) -> Iterator
         call = next(left, None)
         if call is None:
             raise RecordError("metadata.steps has calls that the messages lack")
-        yield call if told is None else replace(call, status=told.status, status_from=told.source)
+        idle = step.get("kind") == "loop" and step.get("symbol") is None
+        if told is not None:
+            call = replace(call, status=told.status, status_from=told.source, idle=idle)
+        yield call
     yield from left
 
 

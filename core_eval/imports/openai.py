@@ -41,8 +41,8 @@ def read(source: Source, _join: str | None) -> Iterator[Read]:
         # Of a document that is one record, the elements of its lists come one by one.
         if key is None:
             members.setdefault(CHATS[0], []).append(value)
-        elif key in LISTS and not isinstance(value, str):
-            members.setdefault(key, []).append(value)
+        elif key in LISTS and isinstance(value, Mapping) and isinstance(members.setdefault(key, []), list):
+            members[key].append(value)
         else:
             members[key] = value
     yield partial(trace, members)
@@ -68,9 +68,9 @@ def trace(value: Any, number_: int) -> ImportedTrace:
         tuple(chat.calls),
         tools=read_tools(whole),
         reward=reward if reward is not None else number(notes.get("reward")),
-        agent=name(whole, "model"),
+        agent=name(whole, "agent", "model"),
         seed=_seed(record),
-        end=_end(chat.messages, chat.calls),
+        end=name(record, "end") or _end(chat.messages, chat.calls),
         started=moment(whole.get("created_at", whole.get("created"))),
     )
 
@@ -90,7 +90,7 @@ def _from_items(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if isinstance(told := record.get("instructions"), str):
         yield {"role": "system", "content": told}
     given = record.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given or ())
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else list(listed(record, "input"))
     items += [item for key in sorted(ITEMS) for item in listed(record, key)]
     turn: dict[str, Any] = {}
     for item in items:

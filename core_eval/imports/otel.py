@@ -258,6 +258,7 @@ def _call(span: _Span) -> MadeCall:
         _text(values, "gen_ai.tool.call.id"),
         parsed(result),
         told.error,
+        idle=values.get(f"{OWN}step.kind") == "loop" and values.get(f"{OWN}step.symbol") is None,
         t_start=span.start,
         t_end=span.end,
     )
