@@ -167,6 +167,7 @@ class _Sample:
                 "seed": episode.seed,
                 "status": episode.status,
                 "stop_reason": episode.stop_reason,
+                "said": episode.said,
                 "stop": episode.stop,
                 "guard": episode.guard,
                 "world": episode.world,

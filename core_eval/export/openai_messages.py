@@ -25,6 +25,7 @@ def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> N
                 "seed": episode.seed,
                 **({} if episode.reward is None else {"reward": episode.reward}),
                 "end": episode.stop_reason,
+                **({} if episode.said is None else {"said": episode.said}),
                 "messages": list(_messages(log, episode)),
                 "tools": list(episode.definition.tools),
             }

@@ -134,7 +134,7 @@ class _Trace:
     def _episode_span(self) -> dict[str, Any]:
         episode = self._episode
         names = ("id", "run_id", "number", "task", "world", "rig", "device", "agent", "scaffold", "seed")
-        more = ("status", "stop_reason", "stop", "guard", "simulated", "seconds")
+        more = ("status", "stop_reason", "said", "stop", "guard", "simulated", "seconds")
         values: dict[str, Any] = {
             f"{PREFIX}.suite": ", ".join(self._suites) or None,
             "gen_ai.operation.name": "invoke_agent",

@@ -29,7 +29,7 @@ def detects(shape: Shape) -> bool:
 
 def read(source: Source, _join: str | None) -> Iterator[Read]:
     """Yield a reader of each record: an element of an array, wherever it stands, or a line."""
-    for _, value in source.items():
+    for value in source.records():
         yield partial(_trace, value)
 
 

@@ -52,8 +52,8 @@ def read(source: Source, _join: str | None) -> Iterator[Read]:
             yield partial(_of_member, source, member, _evaluation(start))
         return
     members: dict[str, Any] = {}
-    for key, value in source.items():
-        if key == "samples":
+    for key, value, of_list in source.items():
+        if key == "samples" and of_list:
             yield partial(_trace, value, _evaluation(members))
         elif key is not None:
             members[key] = value
@@ -91,6 +91,7 @@ def _trace(value: Any, evaluation: Mapping[str, Any], number_: int) -> ImportedT
         domain=task,
         seed=_seed(own.get("seed", record.get("epoch"))),
         end=name(own, "stop_reason") or LIMITS.get(str(limit.get("type")), "done" if not limit else "limit"),
+        said=name(own, "said"),
         failure=None if not error else said if isinstance(said, str) else "error",
         started=moment(record.get("started_at")),
         ended=moment(record.get("completed_at")),

@@ -18,9 +18,6 @@ ITEMS = frozenset({"output", "items"})
 """The keys under which responses hold their items."""
 
 
-LISTS = frozenset({*CHATS, *ITEMS, "tools", "choices", "input"})
-
-
 def detects(shape: Shape) -> bool:
     """Tell whether records have messages, or responses; or are messages themselves."""
     if shape.form == "zip":
@@ -32,20 +29,11 @@ def detects(shape: Shape) -> bool:
 
 def read(source: Source, _join: str | None) -> Iterator[Read]:
     """Yield a reader of each record: one line, one element of an array, or the whole document."""
-    if source.shape.listed and "role" not in source.shape.keys:
-        for _, value in source.items():
-            yield partial(trace, value)
+    if "role" in source.shape.keys:
+        yield partial(trace, {CHATS[0]: list(source.records())})
         return
-    members: dict[str, Any] = {}
-    for key, value in source.items():
-        # Of a document that is one record, the elements of its lists come one by one.
-        if key is None:
-            members.setdefault(CHATS[0], []).append(value)
-        elif key in LISTS and isinstance(value, Mapping) and isinstance(members.setdefault(key, []), list):
-            members[key].append(value)
-        else:
-            members[key] = value
-    yield partial(trace, members)
+    for value in source.records():
+        yield partial(trace, value)
 
 
 def trace(value: Any, number_: int) -> ImportedTrace:
@@ -70,6 +58,7 @@ def trace(value: Any, number_: int) -> ImportedTrace:
         reward=reward if reward is not None else number(notes.get("reward")),
         agent=name(whole, "agent", "model"),
         seed=_seed(record),
+        said=name(record, "said"),
         end=name(record, "end") or _end(chat.messages, chat.calls),
         started=moment(whole.get("created_at", whole.get("created"))),
     )

@@ -81,9 +81,9 @@ def _refuse(why: str, _number: int) -> ImportedTrace:
 
 
 def _of_resources(source: Source) -> Iterator[Any]:
-    for key, value in source.items():
+    for key, value, of_list in source.items():
         if key is not None:
-            if key in ("resourceSpans", "resource_spans"):
+            if of_list and key in ("resourceSpans", "resource_spans"):
                 yield value
         elif isinstance(value, Mapping) and isinstance(
             spans := value.get("resourceSpans", value.get("resource_spans")), list
@@ -170,6 +170,7 @@ def _trace(ident: str, texts: Sequence[str], number_: int) -> ImportedTrace:
         agent=_text(said, "gen_ai.agent.name") or next(filter(None, map(_model, every)), None),
         seed=seed if isinstance(seed, int) else None,
         end=_text(own, "stop_reason") or ("done" if failed is None else None),
+        said=_text(own, "said"),
         failure=failed,
         started=started,
         ended=ended,

@@ -30,7 +30,7 @@ def detects(shape: Shape) -> bool:
 
 def read(source: Source, _join: str | None) -> Iterator[Read]:
     """Yield a reader of each line."""
-    for _, value in source.items():
+    for value in source.records():
         yield partial(_trace, value)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from core_eval.imports.fields import RecordError, kind
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.foreign_text import MOST_BYTES, ForeignTextError, open_lines
-from core_eval.text.json_stream import read_items
+from core_eval.text.json_stream import Piece, read_items
 
 ZIP = b"PK\x03\x04"
 LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
@@ -63,7 +63,10 @@ class Source:
         Raises:
             ImportFileError: it cannot be read.
         """
-        if self._head(4) == ZIP:
+        head = self._head(len(ZIP))
+        if not head:
+            raise ImportFileError("it is empty")
+        if head == ZIP:
             return "zip"
         names = {suffix.lower() for suffix in self.path.suffixes[-2:]}
         return "lines" if names & LINES_SUFFIXES or self._is_lines() else "json"
@@ -79,20 +82,41 @@ class Source:
             return Shape("zip", names=frozenset(self.members()))
         keys: set[str] = set()
         why = "it is empty"
-        for key, value in islice(self.items(), MOST_LOOKED_AT):
-            if key is not None:
-                keys.add(key)
-            elif isinstance(value, Mapping):
-                return Shape(self.form, frozenset(value), listed=True)
-            elif isinstance(value, Unread):
-                why = value.why
-            else:
-                raise ImportFileError(f"it holds {kind(value)} where a record must be an object")
+        try:
+            for key, value, _ in islice(self.items(), MOST_LOOKED_AT):
+                if key is not None:
+                    keys.add(key)
+                elif isinstance(value, Mapping):
+                    return Shape(self.form, frozenset(value), listed=True)
+                elif isinstance(value, Unread):
+                    why = value.why
+                else:
+                    raise ImportFileError(f"it holds {kind(value)} where a record must be an object")
+        except ImportFileError as error:
+            why = str(error)
         if not keys:
             raise ImportFileError(why)
         return Shape(self.form, frozenset(keys))
 
-    def items(self) -> Iterator[tuple[str | None, Any]]:
+    def records(self) -> Iterator[Any]:
+        """Yield each line, each element of an array, or a document that is an object as the one record.
+
+        Raises:
+            ImportFileError: the file cannot be read from here on.
+        """
+        if self.shape.listed:
+            for piece in self.items():
+                yield piece.value
+            return
+        members: dict[str, Any] = {}
+        for key, value, of_list in self.items():
+            if key is not None and of_list and isinstance(members.setdefault(key, []), list):
+                members[key].append(value)
+            elif key is not None:
+                members[key] = value
+        yield members
+
+    def items(self) -> Iterator[Piece]:
         """Yield the pieces of a text: each line, or what `read_items` yields of a document.
 
         A line that is no JSON is `Unread`.
@@ -107,7 +131,7 @@ class Source:
                     return
                 for line in found.lines:
                     if line.strip():
-                        yield None, _parsed(line)
+                        yield Piece(None, _parsed(line))
         except (ForeignTextError, ForeignJsonError) as error:
             raise ImportFileError(str(error)) from None
 

@@ -15,7 +15,7 @@ ANSWERED = "answered"
 FAILING_KEYS = ("error", "is_error", "isError")
 """Keys of an answer, or of the object that is its text, that tell of a failure unless they are empty."""
 EXIT_KEYS = ("exit_code", "exitCode", "returncode", "return_code")
-_ERROR = re.compile(r"\s*(error|exception|traceback \(most recent call last\))\b", re.IGNORECASE)
+_ERROR = re.compile(r"\s*(error|exception|traceback(?= \(most recent))\b", re.IGNORECASE)
 _EXIT = re.compile(r"\s*(?:process )?exit(?:ed with)?(?: code| status)?:? *(-?\d{1,10})\b", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"\s*(?:error:? *)?(?:unknown|no such|invalid) (?:tool|action|function)\b", re.IGNORECASE

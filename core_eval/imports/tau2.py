@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -40,7 +41,6 @@ ENDS: Mapping[str, str] = {
 """Why a simulation ended, in the log's words."""
 FAILURES = frozenset({"agent_error", "user_error", "infrastructure_error", "unexpected_error"})
 """Ends that are no fault of the path."""
-LISTS = frozenset({"messages", "ticks"})
 
 
 @dataclass
@@ -107,15 +107,18 @@ def _looked_at(source: Source) -> tuple[_Head, list[ImportedTrace]]:
     """Return what stands before the simulations, and the first of them."""
     head = _Head()
     samples: list[ImportedTrace] = []
-    for key, value in _pieces(source):
-        head.take(key, value)
-        if key == "simulations" and len(samples) < SAMPLE:
-            try:
-                samples.append(_trace(value, _Head(), BY_REWARD, len(samples) + 1))
-            except RecordError:
-                continue
-        if len(samples) == SAMPLE and head.tasks:
-            break
+    try:
+        for key, value in _pieces(source):
+            head.take(key, value)
+            if key == "simulations" and len(samples) < SAMPLE:
+                with suppress(RecordError):
+                    samples.append(_trace(value, _Head(), BY_REWARD, len(samples) + 1))
+            if len(samples) == SAMPLE and head.tasks:
+                break
+    except ImportFileError:
+        # Who reads the simulations comes to the same place.
+        if not samples:
+            raise
     return head, samples
 
 
@@ -136,20 +139,12 @@ def _joins(head: _Head, samples: Sequence[ImportedTrace]) -> dict[str, Overlap]:
 def _pieces(source: Source) -> Iterator[tuple[str | None, Any]]:
     """Yield the pieces of a file, its simulations with the key `simulations`, whatever holds them."""
     if not source.shape.listed and not source.shape.keys & {"simulations", "tasks"}:
-        yield "simulations", _whole(source)
+        for value in source.records():
+            yield "simulations", value
         return
-    for key, value in source.items():
-        yield ("simulations" if key is None else key), value
-
-
-def _whole(source: Source) -> Mapping[str, Any]:
-    members: dict[str, Any] = {}
-    for key, value in source.items():
-        if key in LISTS:
-            members.setdefault(str(key), []).append(value)
-        elif key is not None:
-            members[key] = value
-    return members
+    for key, value, of_list in source.items():
+        if of_list or key != "simulations":
+            yield ("simulations" if key is None else key), value
 
 
 def _simulations(source: Source) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import blameless
+from core_eval.log.rows import NO_AUTOMATON
 from core_eval.score.episodes import (
     ALWAYS,
     counted,
@@ -53,6 +54,8 @@ def worst_case(episodes: Sequence[EpisodeRow]) -> dict[str, float] | None:
 
 def passed(episode: EpisodeRow) -> bool | None:
     """Return whether the episode was accepted, not idle, and blameless; None where that is not known."""
+    if episode.definition.automaton == NO_AUTOMATON:
+        return None
     if not episode.scores.get("accepted") or no_call(episode):
         return False
     return blameless(episode.scores)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from core_eval.text.foreign_json import MAX_DEPTH, MAX_DIGITS, ForeignJsonError, check_depth
 from core_eval.text.foreign_text import MOST_BYTES
@@ -18,11 +18,24 @@ LONGEST_WORD = 16
 """Characters before the end of what is read in which a number, a literal or an escape may be cut off."""
 
 
-def read_items(chunks: Iterable[bytes]) -> Iterator[tuple[str | None, Any]]:
+class Piece(NamedTuple):
+    """A piece of a document: a member of an object, or an element of an array.
+
+    Attributes:
+        key: of the member; None in a document that is no object.
+        value: the member, or the element.
+        of_list: whether it is an element. An empty array is a piece itself.
+    """
+
+    key: str | None
+    value: Any
+    of_list: bool = False
+
+
+def read_items(chunks: Iterable[bytes]) -> Iterator[Piece]:
     """Yield what a document consists of, in order.
 
-    Of an array, each element, with None. Of an object, each member with its key; of a member that is an
-    array, each element with the member's key, and nothing where it is empty. Anything else, with None.
+    Of an array, each element. Of an object, each member; of a member that is an array, each element.
 
     Raises:
         ForeignJsonError: the document is no JSON, or one of its pieces is nested too deep, has numbers that
@@ -32,16 +45,20 @@ def read_items(chunks: Iterable[bytes]) -> Iterator[tuple[str | None, Any]]:
     first = text.peek()
     if first == "[":
         for value in text.elements():
-            yield None, value
+            yield Piece(None, value, True)
     elif first == "{":
         for key in text.members():
             if text.peek() == "[":
+                empty = True
                 for value in text.elements():
-                    yield key, value
+                    empty = False
+                    yield Piece(key, value, True)
+                if empty:
+                    yield Piece(key, [])
             else:
-                yield key, text.value()
+                yield Piece(key, text.value())
     else:
-        yield None, text.value()
+        yield Piece(None, text.value())
     if text.peek():
         raise ForeignJsonError(f"no JSON: more text after the document, at character {text.at}")
 
