@@ -36,8 +36,10 @@ def chosen() -> Iterator[str]:
             continue
         known = {task_digest(plain)}
         for seed in SEEDS:
+            if len(known) > DRAWN:
+                break
             drawn = load_task(f"{name}@{seed}")
-            if len(known) <= DRAWN and task_digest(drawn) not in known:
+            if task_digest(drawn) not in known:
                 known.add(task_digest(drawn))
                 yield drawn.id
 
