@@ -119,7 +119,7 @@ def _read(file: Path) -> tuple[list[GoldTask], list[str]]:
 
     tasks, faults = [], []
     try:
-        pieces = [value for key, value in Source(file).items() if key in (None, "tasks")]
+        pieces = [piece.value for piece in Source(file).items() if piece.key in (None, "tasks")]
     except ImportFileError as error:
         raise UsageError(f"{file}: {error}") from None
     for found in read_gold(pieces):
