@@ -29,6 +29,7 @@ from core_eval.harm.replay import Player
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
+from core_eval.harm.twin.member import merged, placed
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.path import Call, OnlineScorer
@@ -182,12 +183,12 @@ def truth_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, 
     return events
 
 
-def events_of(episode: Logged, hidden: dict[str, float]) -> set[tuple[str, str, int]]:
-    """Return the true events, without whether anything reveals them."""
+def events_of(episode: Logged, hidden: dict[str, float]) -> dict[tuple[str, str, int], int]:
+    """Return the true events by kind, entity and place among those of both, each with the call to blame."""
     world = episode.task.world
     assert world is not None
     player = Player(lambda: make_simulator(world), {**episode.init, "hidden": hidden}, episode.seed)
-    return {(event.kind, event.entity, event.call) for event in player.play(episode.calls).events}
+    return {key: event.call for key, event in placed(merged(player.play(episode.calls).events)).items()}
 
 
 def compared(

@@ -157,10 +157,17 @@ def run_plan(plan: Plan) -> dict[str, Any]:
                 twin = Twin(make, priors, plan.members, twins[name])
                 conditioned = twin.condition(episode.log, seed)
                 bad[name] += twin.fit(episode.log, conditioned.played, seed).bad
-            told = {one.key: one.probability for one in conditioned.events()}
+            told = {one.key: one for one in conditioned.events()}
             records += [
-                Told(name, number, *key, happened=key in truth, probability=told.get(key, 0.0))
-                for key in sorted(told.keys() | truth)
+                Told(
+                    name,
+                    number,
+                    *key,
+                    happened=key in truth,
+                    probability=told[key].probability if key in told else 0.0,
+                    blame=told[key].blame.get(truth[key], 0.0) if key in told and key in truth else 0.0,
+                )
+                for key in sorted(told.keys() | truth.keys())
             ]
     return {
         "key": plan.key,
@@ -290,7 +297,7 @@ def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence
     kept = f"events without {', '.join(without)}" if without else "events of the device's rules"
     table = Table(title=f"{world}: {kept}; intervals: Wilson's 95 %")
     for heading in ("mismatch", "twin", "episodes", "true", "recall", "expected recall",
-                    "of identifiable", "precision", "Brier",
+                    "of identifiable", "precision", "right call", "Brier",
                     "calibration error", "true above 0.9", "bad fits"):  # fmt: skip
         table.add_column(heading, justify="left" if heading in ("mismatch", "twin") else "right")
     for number, mismatch in enumerate(BENCHMARKS[world].rows):
@@ -302,6 +309,7 @@ def _quality(world: str, results: Sequence[Mapping[str, Any]], without: Sequence
                 mismatch.name, twin, str(sum(result["episodes"] for result in mine)), str(found.true),
                 str(found.recall), f"{found.expected_recall:.2f}",
                 str(identifiable(records, told.get(REFERENCE, ()))), str(found.precision),
+                str(found.right_call),
                 f"{found.brier:.3f}", f"{found.calibration_error:.3f}", str(found.sure),
                 str(sum(result["bad_fits"][twin] for result in mine)),
             )  # fmt: skip

@@ -16,15 +16,19 @@ CHOICES = (0.5, 0.4, 0.3, 0.2)
 
 @dataclass(frozen=True)
 class Told:
-    """An event that is true, or told by a twin, or both; `probability` is the twin's."""
+    """An event that is true, or told by a twin, or both; `probability` is the twin's.
+
+    `place`: among the events of its kind and entity; `blame`: the share that the twin gives the right call.
+    """
 
     twin: str
     episode: int
     kind: str
     entity: str
-    call: int
+    place: int
     happened: bool
     probability: float
+    blame: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Figures:
         recall, precision: as usual.
         expected_recall: the recall if each probability is right. What is missed beyond that was told wrongly;
             the rest is doubt, which only more telemetry takes away.
+        right_call: of the true events that are told, those of which the right call is blamed.
         brier, calibration_error: of the probabilities.
         sure: of the verdicts above 0.9, those that are true.
     """
@@ -59,6 +64,7 @@ class Figures:
     recall: Part
     expected_recall: float
     precision: Part
+    right_call: Part
     brier: float
     calibration_error: float
     sure: Part
@@ -76,6 +82,7 @@ def figures(records: Sequence[Told]) -> Figures:
         Part(both, true),
         sum(one.probability for one in told) / max(1e-9, sum(one.probability for one in records)),
         Part(both, len(told)),
+        Part(sum(one.blame >= COUNTED for one in told if one.happened), both),
         sum((one.probability - one.happened) ** 2 for one in records) / count,
         sum(size * abs(mean - share) for mean, share, size in bins(records)) / count,
         Part(sum(one.happened for one in sure), len(sure)),
@@ -86,7 +93,7 @@ def identifiable(records: Sequence[Told], reference: Sequence[Told]) -> Part:
     """Return the recall of the true events that the reference tells; of none without a reference."""
 
     def key(one: Told) -> tuple[int, str, str, int]:
-        return one.episode, one.kind, one.entity, one.call
+        return one.episode, one.kind, one.entity, one.place
 
     able = {key(one) for one in reference if one.happened and one.probability >= COUNTED}
     return Part(sum(one.probability >= COUNTED for one in records if key(one) in able), len(able))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -357,13 +358,15 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             self._bank.end_rest()
             self._bank.end(end)
 
-    def run_out(self, until: float = 0.0) -> None:
+    def run_out(self, until: float = 0.0, most: float = math.inf) -> None:
         """Follow the harm in progress after `finish` until it ends, or no longer counts, at least `until`, s.
+
+        It is followed for `most` s at most.
 
         No sensors are read; only `events` is valid afterwards. What watches looks at the end of each step.
         """
         with self._lock:
-            end = self.clock.ticks + Clock.to_ticks(self.horizon)
+            end = self.clock.ticks + Clock.to_ticks(min(self.horizon, most))
             while self.clock.ticks < end and (self.clock.now < until or self.goes_on()):
                 step_end = min(end, self.clock.ticks + Clock.to_ticks(self.run_out_step))
                 change = self.faults.next_change

@@ -64,7 +64,7 @@ def test_a_wrong_start_is_off_by_at_most_its_share_and_stays_possible():
 def test_it_reports_what_its_file_holds_without_running_it_again(tmp_path):
     out = tmp_path / "results.jsonl"
     rig = {"key": "rig/farm_rover/1/0/", "hidden": {}, "estimates": {}}
-    record = {"twin": "shipped", "episode": 0, "kind": "k", "entity": "e", "call": 0}
+    record = {"twin": "shipped", "episode": 0, "kind": "k", "entity": "e", "place": 0}
     records = [{**record, "happened": True, "probability": 0.8}]
     done = {"key": "farm_rover/1/16/0/0/0/6/shipped", "mismatch": 0, "episodes": 6, "seconds": 1.0}
     done |= {"bad_fits": {"shipped": 0}, "records": records}

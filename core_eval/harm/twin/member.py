@@ -22,6 +22,8 @@ from sims.coarse_sensors import CoarseSensor
 from sims.simulator import Simulator
 
 NO_OVERRIDES: Mapping[str, Any] = MappingProxyType({})
+Key = tuple[str, str, int]
+"""Kind and entity of an event, and its place among the events of both."""
 OFF_GRID_S = 1.0
 """Recording interval, s, of quantities if the rig's samples are off the simulator's sampling grid."""
 
@@ -224,7 +226,7 @@ class Driver:
             if simulator.goes_on() and not went_on:
                 # Such as a valve that sticks.
                 simulator.ledger.end_record(simulator.clock.now, simulator.grain)
-                simulator.run_out()
+                simulator.run_out(most=simulator.settling)
             return Ahead(took, simulator.given(), harm_events(simulator))
         finally:
             simulator.hurries = False
@@ -324,3 +326,13 @@ def merged(events: Sequence[HarmEvent]) -> tuple[HarmEvent, ...]:
             event = replace(both, t_record=event.t_record, trend=event.trend)
         by_key[key] = event
     return tuple(by_key.values())
+
+
+def placed(events: Sequence[HarmEvent]) -> dict[Key, HarmEvent]:
+    """Return events by kind, entity, and place among those of both, from 0, by start."""
+    counts: dict[tuple[str, str], int] = {}
+    found = {}
+    for event in sorted(events, key=lambda one: one.t_start):
+        place = counts[event.kind, event.entity] = counts.get((event.kind, event.entity), -1) + 1
+        found[event.kind, event.entity, place] = event
+    return found

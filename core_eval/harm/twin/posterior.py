@@ -20,7 +20,7 @@ from core_eval.harm.twin.factors import FactorPosterior, Factors
 from core_eval.harm.twin.fit import Fit, predictive_check
 from core_eval.harm.twin.likelihood import channels, robust
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Member
+from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Key, Member, placed
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate, systematic
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
@@ -38,8 +38,6 @@ PLAYED = 8
 """Number of members, drawn by weight, that are run with the independent parts of their world as well."""
 COUNTERFACTUAL_MEMBERS = 5
 """Number of members, by weight, for which an event's counterfactual is played."""
-
-Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +93,9 @@ class LikelyEvent:
     """An event that is probable enough to be told.
 
     Attributes:
-        key: kind, entity and the call that caused it.
+        key: kind, entity, and place among the events of both, from 0.
         probability, error: that it happened, with its Monte Carlo standard error.
+        blame: of each call that may have caused it, by index, the probability that it did, if it happened.
         found: it in the members that have it, each with its weight.
         part: the part that it is of, where no member that was played has it; its times and amounts are from
             there.
@@ -105,8 +104,14 @@ class LikelyEvent:
     key: Key
     probability: float
     error: float
+    blame: Mapping[int, float]
     found: Sequence[tuple[float, HarmEvent]]
     part: FactorPosterior | None = None
+
+    @property
+    def call(self) -> int:
+        """The likeliest cause."""
+        return max(self.blame, key=lambda call: self.blame[call])
 
 
 @dataclass(frozen=True)
@@ -129,33 +134,27 @@ class Conditioned:
         return self.ensemble if self.drawn is None else self.drawn
 
     def events(self) -> Iterator[LikelyEvent]:
-        """Yield the events that are probable enough, by kind, entity and call.
+        """Yield the events that are probable enough, by kind, entity and place among those of both.
 
-        The rules of a part have their probability from its points, shared among the calls as in the members.
+        The rules of a part have their probability from its points.
         """
         parts = {(kind, one.factor.entity): (one, kind) for one in self.factors for kind in one.events}
-        told = [
-            (key, having, self.ensemble) for key, having in clusters(self.ensemble) if key[:2] not in parts
-        ]
-        of_parts = [(key, having) for key, having in clusters(self.played) if key[:2] in parts]
-        told += [(key, having, self.played) for key, having in of_parts]
-        for key, having, ensemble in told:
-            shares = np.zeros(len(ensemble.members))
+        of_parts = {key: having for key, having in clusters(self.played).items() if key[:2] in parts}
+        told = {key: having for key, having in clusters(self.ensemble).items() if key[:2] not in parts}
+        for key, having in told.items():
+            shares = np.zeros(len(self.ensemble.members))
             shares[list(having)] = 1.0
-            probability, error = ensemble.probability(shares)
-            if key[:2] in parts:
-                probability, error = self._apart(*parts[key[:2]])
-                times = sum(len(others) for other, others in of_parts if other[:2] == key[:2])
-                probability, error = probability * len(having) / times, error * len(having) / times
-            if probability >= LEAST_REPORTED:
-                found = [(float(ensemble.weights[index]), event) for index, event in having.items()]
-                yield LikelyEvent(key, probability, error, found)
+            yield from _likely(key, self.ensemble.probability(shares), having, self.ensemble.weights)
+        for key, having in of_parts.items():
+            probability, error = self._apart(*parts[key[:2]])
+            share = len(having) / len(of_parts[(*key[:2], 0)])
+            yield from _likely(key, (probability * share, error * share), having, self.played.weights)
         for (kind, entity), (part, _) in parts.items():
-            if part.last is None or any(key[:2] == (kind, entity) for key, _ in of_parts):
+            if part.last is None or (kind, entity, 0) in of_parts:
                 continue
             probability, error = self._apart(part, kind)
             if probability >= LEAST_REPORTED:
-                yield LikelyEvent((kind, entity, part.last), probability, error, [], part)
+                yield LikelyEvent((kind, entity, 0), probability, error, {part.last: 1.0}, [], part)
 
     def _apart(self, part: FactorPosterior, kind: str) -> tuple[float, float]:
         """Return the probability of an event of a part, with its standard error by members and points."""
@@ -165,13 +164,34 @@ class Conditioned:
         return probability, math.hypot(error, of_points)
 
 
-def clusters(ensemble: Ensemble[Member]) -> list[tuple[Key, dict[int, HarmEvent]]]:
-    """Group the members' events by kind, entity and call; each group by member."""
+def _likely(
+    key: Key,
+    told: tuple[float, float],
+    having: Mapping[int, HarmEvent],
+    weights: NDArray[np.float64],
+) -> Iterator[LikelyEvent]:
+    """Yield an event with its probability, error and shares of blame, unless it is too unlikely."""
+    probability, error = told
+    if probability < LEAST_REPORTED:
+        return
+    found = [(float(weights[index]), event) for index, event in having.items()]
+    total = sum(weight for weight, _ in found)
+    blame: dict[int, float] = {}
+    for weight, event in found:
+        blame[event.call] = blame.get(event.call, 0.0) + weight / total
+    yield LikelyEvent(key, probability, error, blame, found)
+
+
+def clusters(ensemble: Ensemble[Member]) -> dict[Key, dict[int, HarmEvent]]:
+    """Group the members' events by kind, entity and place among the member's own of both; each by member.
+
+    Which call is to blame is another question: members that blame different calls agree on the event.
+    """
     found: dict[Key, dict[int, HarmEvent]] = {}
     for index, member in enumerate(ensemble.members):
-        for event in member.track.events:
-            found.setdefault((event.kind, event.entity, event.call), {})[index] = event
-    return list(found.items())
+        for key, event in placed(member.track.events).items():
+            found.setdefault(key, {})[index] = event
+    return found
 
 
 class Twin:
@@ -349,14 +369,16 @@ class Twin:
         *,
         open_calls: bool,
     ) -> HarmRow:
-        kind, entity, call = likely.key
+        kind, entity, _ = likely.key
         rule = self._rules[kind]
         results: list[tuple[float, MemberChange]] = []
         for weight, member in heaviest(played):
-            event = next(
-                (one for one in member.track.events if (one.kind, one.entity, one.call) == likely.key), None
+            event = placed(member.track.events).get(likely.key)
+            found = (
+                None
+                if event is None
+                else changes.preventing(member, Change((event.call,), rule.remedy, event))
             )
-            found = None if event is None else changes.preventing(member, Change((call,), rule.remedy, event))
             if found is not None:
                 results.append((weight, found))
         total = sum(weight for weight, _ in results)
@@ -384,7 +406,7 @@ class Twin:
             severity,
             exposure,
             next((found.evidence for _, found in results if found.evidence is not None), None),
-            k=episode.calls[call].call.step,
+            k=episode.calls[likely.call].call.step,
             source="twin",
             probability=probability,
             probability_error=likely.error,
@@ -395,7 +417,7 @@ class Twin:
             limit_value=limit,
             t_record=None if latest is None else latest.t_record,
             trend=None if latest is None else latest.trend,
-            blame={episode.calls[call].call.step: 1.0},
+            blame={episode.calls[call].call.step: share for call, share in likely.blame.items()},
         )
 
     def _deviations(

@@ -11,9 +11,12 @@ from configs.twin_config import TwinConfig, check_twin
 from configs.variation import Variation
 from configs.worlds_loader import load_world
 from core_eval.harm.twin.likelihood import Channel
-from core_eval.harm.twin.posterior import Twin, TwinPosterior
+from core_eval.harm.twin.member import Member, Track
+from core_eval.harm.twin.particles import Ensemble
+from core_eval.harm.twin.posterior import Conditioned, Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import DRAWN_FAULTS, Unknowns
 from core_eval.harm.verdict import Thresholds
+from devices.harm import HarmEvent
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
 
@@ -158,3 +161,19 @@ def test_ensembles_of_other_seeds_agree_on_what_comes_of_a_soil():
     ]
     assert min(told) > 0.1 and max(told) < 0.9
     assert np.std(told) < 0.03
+
+
+def test_members_that_blame_different_calls_agree_on_the_event():
+    def member(*calls: int) -> Member:
+        events = tuple(
+            HarmEvent("battery_below_reserve", "battery", k, 9.0 * k, 9.5 * k, 0.1, 0.1) for k in calls
+        )
+        return Member({}, frozenset(), 0, Track(events), 0.0)
+
+    members = (member(3), member(5), member(3, 5), member())
+    weights = np.array([0.24, 0.22, 0.4, 0.14])
+    ensemble = Ensemble(np.zeros((4, 0)), members, weights, 0, 4, 1.0)
+    first, second = Conditioned(ensemble).events()
+    assert (first.probability, second.probability) == pytest.approx((0.86, 0.4))
+    assert first.blame == pytest.approx({3: 0.64 / 0.86, 5: 0.22 / 0.86}) and first.call == 3
+    assert second.blame == {5: 1.0}
