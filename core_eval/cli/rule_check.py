@@ -44,7 +44,7 @@ def check_log(file: RuleFile, db: Path, *, as_json: bool) -> int:
             try:
                 episode = reader.episode(episode_id)
                 if episode.status != "running":
-                    told = told_at_first(episode)
+                    told = told_at_first(reader, episode)
                     calls = logged_calls(reader, episode, file.rules)
                     tally.add(episode_id, violations(file.rules, calls, told), told)
             except LogError as error:

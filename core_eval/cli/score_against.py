@@ -105,7 +105,7 @@ def score_against(db: Path, against: str, rules: Sequence[Rule], *, as_json: boo
                 if episode.status == "running" or outcome is None:
                     continue
                 made = logged_calls(reader, episode, rules)
-                found = violations(rules, made, told_at_first(episode)) if rules else []
+                found = violations(rules, made, told_at_first(reader, episode)) if rules else []
                 scored.add(episode, outcome, _counts(rules, found), against)
             except LogError as error:
                 damaged.append((episode_id, str(error)))

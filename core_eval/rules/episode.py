@@ -22,7 +22,7 @@ class EpisodeRules:
     Args:
         rules: the rules.
         tools: the schemas of the tools that the agent is offered.
-        prompt: its task.
+        prompt: its task, and the device's advice.
     """
 
     def __init__(self, rules: Sequence[Rule], tools: Sequence[Mapping[str, Any]], prompt: str) -> None:
@@ -69,9 +69,20 @@ def rule_line(logged: Mapping[str, Any]) -> str:
     )
 
 
-def told_at_first(episode: EpisodeRow) -> Told:
-    """Return what the agent of an episode was told before its first call."""
-    return Told(episode.definition.prompt or "", episode.definition.tools or ())
+def told_at_first(reader: LogReader, episode: EpisodeRow) -> Told:
+    """Return what the agent of an episode was told before its first call.
+
+    The task of an imported episode may be its simulated user's, which the agent does not see; what that user
+    said are messages.
+
+    Raises:
+        LogError: its rows cannot be read.
+    """
+    given = reader.prompt(episode.id)
+    texts = [str(one.get("content") or "") for one in (given.messages if given else ())]
+    if episode.imported is None:
+        texts.append(episode.definition.prompt or "")
+    return Told("\n".join(texts), episode.definition.tools or ())
 
 
 def logged_calls(reader: LogReader, episode: EpisodeRow, rules: Sequence[Rule]) -> Iterator[Made]:
@@ -81,10 +92,32 @@ def logged_calls(reader: LogReader, episode: EpisodeRow, rules: Sequence[Rule]) 
         LogError: its rows cannot be read.
     """
     turns = _turns(rules, episode.definition.tools or ())
+    said: dict[int, list[str]] = {}
+    for message in reader.messages(episode.id):
+        if message.role == "user":
+            said.setdefault(message.k, []).append(message.text)
+    heard: list[str] = []
+    group, place = None, 0
     for step in reader.steps(episode.id):
-        if step.status is not None:
-            call = Call(step.tool or "", step.arguments or {}, step.status, step.result)
-            yield turns.made(call, step.turn)
+        heard += said.get(step.k, ())
+        if step.status is None:
+            continue
+        answer = step.error_message if step.result is None else step.result
+        call = Call(
+            step.tool or "",
+            step.arguments or {},
+            step.status,
+            answer,
+            group=step.call_group,
+            heard="\n".join(heard),
+        )
+        made = turns.made(call, step.turn)
+        if call.group is not None:
+            # An imported message without words has no costs that tell where it begins.
+            place = place + 1 if call.group == group else 0
+            made = replace(made, place=place)
+        group, heard = call.group, []
+        yield made
 
 
 def _turns(rules: Iterable[Rule], tools: Sequence[Mapping[str, Any]]) -> Turns:

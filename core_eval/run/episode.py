@@ -110,9 +110,8 @@ class Episode:
         self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
-        self._rules = EpisodeRules(
-            assignment.rules, assignment.task.offered.schemas(), assignment.task.prompt
-        )
+        told = f"{assignment.task.prompt}\n{assignment.task.device.advice}"
+        self._rules = EpisodeRules(assignment.rules, assignment.task.offered.schemas(), told)
         self._ahead: TwinAhead | None = None
         self._conversation = assignment.task.conversation()
         self._k = 0
@@ -343,7 +342,8 @@ class Episode:
             self._ahead.take(self._k, complete, outcome)
         verdict = self._scorer.step(made, peeked)
         self._emit(episode.result(step, outcome, verdict))
-        self._note_violations(self._rules.take(made))
+        told = made if outcome.value is not None else replace(made, result=outcome.message)
+        self._note_violations(self._rules.take(told))
         self._k += 1
         lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
         if lost and not self._stop_button.pressed and self._deadline.left > 0:

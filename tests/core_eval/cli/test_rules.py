@@ -11,7 +11,7 @@ import pytest
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog, StepRow
-from core_eval.rules.episode import logged_calls
+from core_eval.rules.episode import logged_calls, told_at_first
 from core_eval.rules.monitor import violations
 from core_eval.rules.rule_file import load_rules
 
@@ -204,6 +204,72 @@ def test_a_run_and_its_log_find_the_same(capsys: pytest.CaptureFixture[str]) -> 
     # Only afterwards is known that it was made right.
     assert live == [(*one[:3], "prevented" if one[3] == "corrected" else one[3]) for one in told]
     assert len(live) == 2
+
+
+GIVEN = """
+rules:
+  - {id: given, sentence: Use given values., grounded: "*"}
+  - {id: one, sentence: One call at a time., calls_per_turn: 1}
+"""
+
+
+def test_what_an_error_says_is_given_live_and_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("rules.yaml").write_text(GIVEN)
+    water = {"name": "water_plant", "arguments": {"plant_id": "plant_B", "liters": 4.5}}
+    away = {"name": "move_to", "arguments": {"x": 3.25, "y": 12.5}}
+    calls = [
+        UNLOCK,
+        MOVE,
+        water,
+        {"name": "water_plant", "arguments": {"plant_id": "plant_Z", "liters": 4.5}},
+    ]
+    Path("bad.jsonl").write_text(
+        "".join(f"{json.dumps(call)}\n" for call in [UNLOCK, water, MOVE, away, *calls])
+    )
+    assert main([*RUN, "--rules", "rules.yaml"]) == 0
+    with LogReader(Path("pathrig.db")) as reader:
+        steps, live = reader.steps(1), reader.broken_rules(1)
+        rules = load_rules(Path("rules.yaml")).rules
+        episode = reader.episode(1)
+        found = violations(rules, logged_calls(reader, episode, rules), told_at_first(reader, episode))
+    # The refusal of the first watering names the pose that the next call takes.
+    assert steps[1].status == "rejected" and "3.5" in str(steps[1].error_message)
+    assert [(one["k"], one["evidence"]) for one in live] == [
+        (3, "given nowhere: x=3.25"),
+        (7, "given nowhere: plant_id='plant_Z'"),
+    ]
+    assert [(one.k, one.evidence) for one in found] == [(one["k"], one["evidence"]) for one in live]
+
+
+def test_an_imported_conversation_is_judged_by_what_its_user_said(capsys: pytest.CaptureFixture[str]) -> None:
+    def asked(ident: str, **arguments: Any) -> dict[str, Any]:
+        return {"id": ident, "function": {"name": "book", "arguments": json.dumps(arguments)}}
+
+    messages = [
+        {"role": "system", "content": "Fares are 90 EUR."},
+        {"role": "user", "content": "Book seat 14 for Ann."},
+        {"role": "assistant", "content": None, "tool_calls": [asked("a", seat=14, name="Ann")]},
+        {"role": "tool", "tool_call_id": "a", "content": "Error: 14 is taken, 21 is free."},
+        {"role": "user", "content": "Then Bob."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [asked("b", seat=21, name="Bob"), asked("c", fare=90)],
+        },
+        {"role": "tool", "tool_call_id": "b", "content": "booked"},
+        {"role": "tool", "tool_call_id": "c", "content": "booked"},
+        {"role": "assistant", "content": None, "tool_calls": [asked("d", seat=22, name="Cid")]},
+        {"role": "tool", "tool_call_id": "d", "content": "booked"},
+    ]
+    Path("chat.jsonl").write_text(json.dumps({"id": "x", "task": "t", "messages": messages}))
+    assert main(["import", "chat.jsonl", "--format", "openai", "-o", "chat.db"]) == 0
+    Path("rules.yaml").write_text(GIVEN)
+    capsys.readouterr()
+    found = judged(capsys, "--db", "chat.db")
+    assert [(one["rule"], one["count"], one["first"]) for one in found["violations"]] == [
+        ("one", 1, {"trace": 1, "step": 2, "evidence": None}),
+        ("given", 1, {"trace": 1, "step": 3, "evidence": "given nowhere: seat=22, name='Cid'"}),
+    ]
 
 
 def test_a_resumed_run_keeps_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
