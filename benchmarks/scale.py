@@ -8,10 +8,16 @@ runs of a line follow each other, so their ratio holds on a busy machine too, wh
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 STEPS = ("open_account", "set_limit", "send_payment", "close_account")
 READS = ("list_accounts", "read_balance")
@@ -72,3 +78,68 @@ def _call(tool: str, amount: int | None) -> dict[str, Any]:
     if amount is not None:
         arguments["amount"] = amount
     return {"name": tool, "arguments": arguments, "status": "ok"}
+
+
+class Cost(NamedTuple):
+    """What a command took: CPU seconds of all its processes, wall clock, s, and its largest process, MB."""
+
+    cpu: float
+    wall: float
+    megabytes: float
+
+
+def scored(folder: Path, name: str, *options: str) -> Cost:
+    """Score a file of traces by the command."""
+    command = [sys.executable, "-m", "core_eval.cli.entry", "score", "--tasks", str(folder / "tasks.json")]
+    command += ["--traces", str(folder / name), *options]
+    begun = perf_counter()
+    child = os.fork()
+    if not child:
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.execv(sys.executable, command)
+    _, status, used = os.wait4(child, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} ended with {status}")
+    # The maximum over the command and the processes that it has waited for.
+    return Cost(used.ru_utime + used.ru_stime, perf_counter() - begun, used.ru_maxrss / 1024)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--most", type=int, default=1_000_000)
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--unlike", action="store_true", help="no two traces have the same arguments")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "tasks.json").write_text(json.dumps(tasks()))
+        print(f"{'traces':>9}  processes  {'CPU s':>7} {'wall s':>7} {'us a trace':>10} {'MB':>5}  output")
+        count = 1000
+        while count <= given.most:
+            file = folder / f"{count}.jsonl"
+            with file.open("w") as written:
+                for number, line in enumerate(traces(count, seed=count)):
+                    told = line.replace('"A-1"', f'"A-1", "note": "{number}"') if given.unlike else line
+                    written.write(told + "\n")
+            results = {jobs: folder / f"{count}-{jobs}.jsonl" for jobs in (1, given.jobs)}
+            costs = {}
+            for jobs, out in results.items():
+                cost = costs[jobs] = scored(folder, file.name, "--jobs", str(jobs), "--out", str(out))
+                each = cost.cpu / count * 1e6
+                print(
+                    f"{count:>9,}  {jobs:>9}  {cost.cpu:>7.2f} {cost.wall:>7.2f} {each:>10.1f} "
+                    f"{cost.megabytes:>5.0f}  lines, table of means"
+                )
+            if len({out.read_bytes() for out in results.values()}) > 1:
+                raise SystemExit(
+                    f"{count:,} traces: the scores of {given.jobs} processes differ from those of one"
+                )
+            print(f"{'':>9}  same scores; wall {costs[1].wall / costs[given.jobs].wall:.2f} times as fast")
+            for out in (file, *results.values()):
+                out.unlink()
+            count *= 10
+
+
+if __name__ == "__main__":
+    main()

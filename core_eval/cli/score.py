@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,6 +74,9 @@ def score(
             "nothing. Default: as each task has it.",
         ),
     ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="With --traces: score ranges of the file in so many processes.")
+    ] = 1,
     aggregate: AggregateOption = None,
     against: Annotated[
         str | None,
@@ -124,7 +128,7 @@ def score(
         "faults_are_harm": faults_are_harm,
         "reading": reading,
     }
-    return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate)
+    return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate, jobs=jobs)
 
 
 def _score_against(
@@ -173,11 +177,11 @@ def _score_traces(
     *,
     as_json: bool,
     aggregate: Path | None,
+    jobs: int,
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
+    from core_eval.cli.score_parts import Job, parts_of_file
     from core_eval.text.json_text import json_text
-    from core_eval.traces.scored_traces import score_traces
-    from core_eval.traces.trace_file import read_traces
 
     if aggregate is not None and out is None and not as_json:
         raise UsageError(
@@ -186,34 +190,31 @@ def _score_traces(
     if tasks == str(traces) == "-":
         raise UsageError("--tasks and --traces cannot both be standard input")
     # Without a summary, any number of traces is streamed in constant memory.
-    summary = None if out is None and not as_json else _summary(aggregate)
+    make = None if out is None and not as_json else _summary(aggregate)
+    summary = None if make is None else make()
     scored = failed = 0
-    known = _known_tasks(tasks)
+    job = Job(_known_tasks(tasks), str(traces), parameters, make)
     with ExitStack() as stack:
-        lines = stack.enter_context(_opened(traces))
         written = None
         if out is not None:
             written = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces]))
-        found = score_traces(
-            read_traces(lines, file=str(traces)),
-            known.find,
-            identified=summary is not None,
-            **parameters,
-        )
         write = sys.stdout.write if written is None else written.write
+        if jobs > 1:
+            parts = parts_of_file(job, traces, jobs, _progress_of_parts(stack, traces))
+        else:
+            parts = job.scored(stack.enter_context(_opened(traces)), 1, summary)
         if as_json:
             sys.stdout.write('{"traces": [')
-        for number, one in enumerate(found):
-            bad = "error" in one.scores
-            failed += bad
-            scored += not bad
-            if summary is not None:
-                summary.add(one)
-            line = one.line
-            if as_json:
-                sys.stdout.write((",\n" if number else "\n") + line)
+        for part in parts:
+            if as_json and part.text:
+                before = ",\n" if scored + failed else "\n"
+                sys.stdout.write(before + part.text[:-1].replace("\n", ",\n"))
             if written is not None or not as_json:
-                write(line + "\n")
+                write(part.text)
+            scored += part.scored
+            failed += part.failed
+            if summary is not None and part.summary is not None:
+                summary.merge(part.summary)
     if summary is not None and as_json:
         sys.stdout.write(f'\n],\n"summary": {json_text(summary.as_json(), indent=2)}}}\n')
     elif summary is not None:
@@ -226,11 +227,11 @@ def _score_traces(
     return NOT_ALL_SCORED if failed else DONE
 
 
-def _summary(aggregate: Path | None) -> TraceSummary:
+def _summary(aggregate: Path | None) -> Callable[[], TraceSummary]:
     from core_eval.report.tables.traces import TraceSummary
     from core_eval.score.aggregate import load_aggregate
 
-    return TraceSummary(load_aggregate(aggregate))
+    return partial(TraceSummary, load_aggregate(aggregate))
 
 
 def _print_summary(summary: TraceSummary, gated: bool) -> None:
@@ -267,6 +268,12 @@ def _opened(path: Path) -> Iterator[Iterable[bytes]]:
             yield _progress(stack, found)
     except ForeignTextError as error:
         raise UsageError(f"--traces {path}: {error}") from None
+
+
+def _progress_of_parts(stack: ExitStack, traces: Path) -> Callable[[int], None]:
+    size = traces.stat().st_size if traces.is_file() else 0
+    advance = stack.enter_context(progress("scoring, KiB", max(1, size // 1024)))
+    return lambda done: advance(done // 1024)
 
 
 def _progress(stack: ExitStack, found: Lines) -> Iterable[bytes]:

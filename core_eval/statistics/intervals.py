@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
@@ -56,7 +57,18 @@ class Groups:
 
     def only(self, chosen: NDArray[np.bool_]) -> Groups:
         """Return those of some of the episodes."""
-        return Groups(self.tasks[chosen], self.tries[chosen])
+        return self if chosen.all() else Groups(self.tasks[chosen], self.tries[chosen])
+
+    @cached_property
+    def dense(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tasks and tries, numbered without gaps."""
+        return _without_gaps(self.tasks), _without_gaps(self.tries)
+
+
+def _without_gaps(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    # No number is much above how many there are, so counting takes less than sorting.
+    found: NDArray[np.int64] = (np.cumsum(np.bincount(numbers) > 0) - 1)[numbers]
+    return found
 
 
 @dataclass(frozen=True)
@@ -83,8 +95,7 @@ class Mean:
         whole = float(wholes.sum())
         value = float(parts.sum()) / whole
         gaps = parts - value * wholes
-        _, tasks = np.unique(groups.tasks, return_inverse=True)
-        _, tries = np.unique(groups.tries, return_inverse=True)
+        tasks, tries = groups.dense
         copies = np.bincount(tries)
         count = int(tasks.max()) + 1
         equal = ROUNDING * float(np.abs(parts).sum())

@@ -43,7 +43,7 @@ class Scored(NamedTuple):
         scores: under the names of a scores line, without `trace` and `task`, or `error` alone. Traces of the
             same scores may share it: nobody changes it.
         text: the scores as JSON text, without the brace before them.
-        identity: what identical traces of a task share.
+        identity: what identical traces share, whatever their task.
     """
 
     trace: Trace | BadTrace
@@ -124,7 +124,7 @@ def score_traces(
                 scores = ended_as_asked(scores, task.ending, course.end, course.said)
             record = score_record(scores)
             kept = paths.keep(key, (record, json_text(record)[1:]))
-        identity = hash((name, course.identity())) if identified else 0
+        identity = course.identity() if identified else 0
         courses.keep((name, id(course)), _Course(course, *kept, identity))
         yield Scored(trace, *kept, identity)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from core_eval.path.calls import Call, CallStatus
@@ -38,12 +39,13 @@ class Course:
     said: str | None = None
 
     def identity(self) -> int:
-        """Return a number that identical courses share: same calls with their results, and end."""
+        """Return 64 bits that identical courses share, in any process: same calls and results, and end."""
         calls = [
             (call.name, str(call.status), _in_order(call.arguments), _in_order(call.result))
             for call in self.calls
         ]
-        return hash(marshal.dumps((calls, self.end, self.said), _WITHOUT_REFERENCES))
+        written = marshal.dumps((calls, self.end, self.said), _WITHOUT_REFERENCES)
+        return int.from_bytes(blake2b(written, digest_size=8).digest(), signed=True)
 
 
 @dataclass(slots=True)
@@ -79,7 +81,11 @@ _WITHOUT_REFERENCES = 2
 def _in_order(value: Any) -> Any:
     """Return a JSON value that does not depend on the order of keys."""
     if isinstance(value, dict):
-        return [(key, _in_order(item)) for key, item in sorted(value.items())]
+        items = sorted(value.items())
+        for _, item in items:
+            if isinstance(item, dict | list):
+                return [(key, _in_order(item)) for key, item in items]
+        return items
     return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
@@ -92,10 +98,13 @@ class BadTrace:
     error: str
 
 
-def read_traces(lines: Iterable[str | bytes], *, file: str) -> Iterator[Trace | BadTrace]:
-    """Yield the traces of a file's lines in order; blank lines are skipped, bad ones become BadTrace."""
+def read_traces(lines: Iterable[str | bytes], *, file: str, first: int = 1) -> Iterator[Trace | BadTrace]:
+    """Yield the traces of a file's lines in order; blank lines are skipped, bad ones become BadTrace.
+
+    `first` is the number of the first line in its file.
+    """
     courses: Memo[bytes, Course] = Memo()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         if line.strip():
             try:
                 record = parse_json(line)

@@ -26,6 +26,10 @@ MOST_TRIES = 10
 """pass^k is reported for k from 1 to the number of distinct tries, up to this maximum."""
 
 
+ODD_BITS = np.int64(0x1E3779B97F4A7C15)
+"""Its multiples, modulo 2**64, differ in bits of all places."""
+
+
 class TraceSummary:
     """Gathers score records one by one.
 
@@ -49,6 +53,16 @@ class TraceSummary:
         if group is None:
             group = self._tasks[task] = _Group()
         group.add(one.scores, one.identity)
+
+    def merge(self, other: TraceSummary) -> None:
+        """Take the traces of another summary, too."""
+        self.scored += other.scored
+        self.failed += other.failed
+        for task, group in other._tasks.items():
+            if task in self._tasks:
+                self._tasks[task].merge(group)
+            else:
+                self._tasks[task] = group
 
     @property
     def inexact(self) -> bool:
@@ -144,6 +158,20 @@ class _Group:
             self._bounds.append((row, tuple(scores["bounds"])))
         return row
 
+    def __getstate__(self) -> dict[str, Any]:
+        # In another process the ids are of other objects.
+        return {**self.__dict__, "_known": Memo()}
+
+    def merge(self, other: _Group) -> None:
+        """Take the traces of another group, too."""
+        before = len(self._passed)
+        for name, values in self.values.items():
+            values.extend(other.values[name])
+        self.rows.extend(before + row for row in other.rows)
+        self.identities.extend(other.identities)
+        self._passed.extend(other._passed)
+        self._bounds += [(before + row, names) for row, names in other._bounds]
+
     def of(self, name: str) -> Floats:
         """Return the values of a score, one for each trace."""
         return np.frombuffer(self.values[name])[np.frombuffer(self.rows, np.int64)]
@@ -180,7 +208,11 @@ def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
     if not groups:
         return dict.fromkeys(SCORE_NAMES, Estimate())
     tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    _, tries = np.unique(np.concatenate([group.identities for group in groups]), return_inverse=True)
+    # The same course in two tasks makes two tries.
+    identities = [
+        np.frombuffer(group.identities, np.int64) ^ (number * ODD_BITS) for number, group in enumerate(groups)
+    ]
+    _, tries = np.unique(np.concatenate(identities), return_inverse=True)
     keys = Groups(tasks, tries)
     inexact = sum((group.inexact for group in groups), Counter[str]())
     return {

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from configs.tasks_loader import load_task
+from core_eval.cli import score_parts
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 
@@ -374,3 +375,36 @@ def test_instances_of_templates_are_scored_by_file_task_and_suite(capsys: pytest
     Path("traces.jsonl").write_text(json.dumps({**trace, "task": "mail_release_note@x"}))
     assert main(["score", "--tasks", str(file), "--traces", "traces.jsonl"]) == 1
     assert "'mail_release_note@x' is not in the task file" in capsys.readouterr().out
+
+
+def test_several_processes_give_what_one_gives(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_parts, "PART_BYTES", 700)
+    Path("tasks.yaml").write_text(TASKS)
+    calls = [{"name": "unlock_safety_mode", "arguments": {}}, {"name": "lock_safety_mode", "arguments": {}}]
+    lines = [json.dumps({"trace": n, "task": "one", "calls": (calls * 3)[: n % 5]}) for n in range(60)]
+    lines[7], lines[33] = "{", ""
+    given = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
+    for text in ("\n".join(lines), "\n".join(lines) + "\n"):
+        Path("traces.jsonl").write_text(text)
+        for options in ([], ["--json"], ["--out", "scores.jsonl"]):
+            found = []
+            for jobs in ("1", "3"):
+                assert main([*given, *options, "--jobs", jobs]) == 1
+                written = Path("scores.jsonl").read_text() if options[:1] == ["--out"] else ""
+                found.append((capsys.readouterr(), written))
+            assert found[0] == found[1]
+            assert "58 scored, 1 could not be scored" in found[0][0].err
+    assert "traces.jsonl, line 8: " in Path("scores.jsonl").read_text()
+
+
+def test_several_processes_need_a_plain_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tasks.yaml").write_text(TASKS)
+    Path("traces.jsonl").write_bytes(gzip.compress(b"{}"))
+    for file, fault in (("traces.jsonl", "is compressed"), ("-", "not standard input")):
+        assert main(["score", "--tasks", "tasks.yaml", "--traces", file, "--jobs", "2"]) == 2
+        assert fault in capsys.readouterr().err
+    assert main(["score", "--tasks", "tasks.yaml", "--traces", "none", "--jobs", "2"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "none" in line

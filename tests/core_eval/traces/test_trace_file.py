@@ -128,7 +128,6 @@ def test_identical_traces_have_one_identity():
     ]
     others = [
         line(calls=[{"name": "a", "arguments": {"x": 1}}]),
-        line(task="x", calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}]),
         line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}, "status": "fault"}]),
         line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}, "result": 3}]),
         line(calls=[{"name": "a", "arguments": {"x": 1, "y": 2}}], end="done"),
