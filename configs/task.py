@@ -11,7 +11,7 @@ from configs.cautions import Caution
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
 from configs.operator import ASK_TOOL, Conversation, Operator
-from configs.task_entry import Difficulty, LeftOut, TaskLimits
+from configs.task_entry import LeftOut, TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.path import ScoredTask, Symbol, TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
@@ -34,7 +34,6 @@ class Task:
         mentions: what its words mention besides, such as a threshold.
         left_out: the harmless ways to the goal that its plan leaves out.
         paraphrases: the prompt in other words.
-        difficulty: what it is hard by; None where its file does not say.
         cautions: what must hold before a risky call, or be restored after it.
         names: the world that a record of CORE's JSON names, where its file does not place it: it may take
             place there, and in any world that has its tools and arguments; else None.
@@ -53,7 +52,6 @@ class Task:
     limits: TaskLimits
     answer: Answer | None = None
     paraphrases: tuple[str, ...] = ()
-    difficulty: Difficulty | None = None
     cautions: tuple[Caution, ...] = ()
     decline: DeclineReason | None = None
     found_by: tuple[Symbol, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -24,10 +24,6 @@ class TaskLimits(BaseModel):
     steps: int | None = Field(default=None, ge=1, description="calls and attempts at calls")
     output_tokens: int | None = Field(default=None, ge=1, description="tokens that the model may write")
     seconds: float | None = Field(default=None, gt=0, description="wall-clock seconds")
-
-
-Difficulty = Literal["read-dominant", "preconditions", "safety interlock"]
-"""What a task is hard by: reading, the order that preconditions ask for, or interlocks of safety."""
 
 
 class LeftOut(BaseModel):
@@ -83,10 +79,6 @@ class TaskEntry(BaseModel):
     prompt: str = Field(min_length=1, description="the agent's prompt")
     paraphrases: list[str] = Field(
         default=[], description="other wordings of the prompt, which ask for the same"
-    )
-    difficulty: Difficulty | None = Field(
-        default=None,
-        description="what is hard about it: reading, preconditions, or the interlocks of safety",
     )
     init: dict[str, Any] = Field(default={}, description="what differs from the world's initial state")
     plan: list[Any] = Field(

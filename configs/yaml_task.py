@@ -87,7 +87,6 @@ class YamlTask:
             entry.limits,
             entry.answer,
             tuple(entry.paraphrases),
-            entry.difficulty,
             tuple(entry.cautions),
             entry.reason,
             found_by,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from configs.difficulty import solved_share
 from configs.suites import every_task, read_suite
 from configs.tasks_loader import load_task
 from core_eval.cli import tasks_from_gold, tasks_learn, tasks_verify
@@ -47,7 +48,7 @@ def list_all(
                     "template": task.template,
                     "world": None if task.world is None else task.world.name,
                     "device": task.device.name,
-                    "difficulty": task.difficulty,
+                    "difficulty": solved_share(task),
                     "prompt": task.prompt,
                     "file": str(task.file),
                 }
@@ -97,7 +98,7 @@ def show(
                 "template": loaded.template,
                 "device": loaded.device.name,
                 "world": None if loaded.world is None else loaded.world.name,
-                "difficulty": loaded.difficulty,
+                "difficulty": solved_share(loaded),
                 "prompt": loaded.prompt,
                 "paraphrases": list(loaded.paraphrases),
                 "init": dict(loaded.init),

@@ -62,13 +62,11 @@ def task_file(tmp_path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_a_task_says_how_else_it_is_asked_and_what_is_hard(tmp_path: Path) -> None:
-    task = load_task(str(task_file(tmp_path, paraphrases=["Off you go."], difficulty="safety interlock")))
-    assert (task.paraphrases, task.difficulty) == (("Off you go.",), "safety interlock")
+def test_a_task_says_how_else_it_is_asked(tmp_path: Path) -> None:
+    task = load_task(str(task_file(tmp_path, paraphrases=["Off you go."])))
+    assert task.paraphrases == ("Off you go.",)
     plain = load_task(str(task_file(tmp_path)))
-    assert (plain.paraphrases, plain.difficulty) == ((), None)
-    with pytest.raises(ConfigError, match=r"tasks.0.difficulty: .*'read-dominant'"):
-        load_task(str(task_file(tmp_path, difficulty="hard")))
+    assert plain.paraphrases == ()
 
 
 def test_an_own_task_with_one_entry_needs_no_id(tmp_path: Path) -> None:

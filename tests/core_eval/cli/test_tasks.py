@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from configs import difficulty
+from configs.difficulty import Measured, MeasuredTask
+from configs.suite_manifest import MeasuredSuite, task_digest
+from configs.tasks_loader import load_task
 from core_eval.cli.main import main
 
 GOOD: dict[str, Any] = {
@@ -155,3 +159,19 @@ def test_a_file_that_is_no_text_or_no_json_is_one_clear_line(
     said = capsys.readouterr().err
     assert said.startswith("pathrig: d6: ")
     assert said.count("\n") == 1
+
+
+def test_the_difficulty_of_a_task_is_the_measured_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = load_task("mail_to_nobody")
+    measured = Measured(
+        suite=MeasuredSuite(name="core", version="1", digest="x"),
+        seed=0,
+        agents=("mute", "oracle"),
+        tasks={task.id: MeasuredTask(digest=task_digest(task), solved=0.5)},
+    )
+    for known, share in ((measured, 0.5), (None, None)):
+        monkeypatch.setattr(difficulty, "shipped_difficulty", lambda known=known: known)
+        assert main(["tasks", "list", "mail_to_nobody", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)[0]["difficulty"] == share
