@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache, partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from core_eval.path.calls import Call, CallStatus
@@ -32,7 +32,7 @@ SMALL = 12
 """An integer up to this stands in many texts by chance: it needs the argument's noun or key beside it."""
 MOST_DAYS = 3660
 """A day is moved by so many days at most."""
-MOST_OPERANDS, FEW_OPERANDS = 14, 6
+MOST_OPERANDS, FEW_OPERANDS = 14, 8
 """A value is derived from so many numbers at most; by three of them, from few."""
 EXCERPT = 60
 """Characters of a text that are shown around what was found."""
@@ -40,9 +40,9 @@ _MONEY = frozenset(
     ("amount", "balance", "charge", "cost", "deposit", "discount", "fee", "paid", "payment", "price")
 ) | {"refund", "shipping", "tax"}
 _VAGUE = frozenset(("and", "for", "from", "its", "name", "number", "that", "the", "this", "value", "with"))
-_SPECIFIC = re.compile(r"[\w@+.-]*\d[\w@+.:-]*\w|\d")
+_SPECIFIC = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|[\w@+.-]*\d[\w@+.:-]*\w|\d")
 _NAME = re.compile(r"(?<=[^.!?:\n] )[^\W\d_a-z]\w*[^\W\d_A-Z]\w*")
-_NONE_OF = re.compile(r"\b(?:no|not any|none|without)((?:\W+\w+){1,2})", re.I)
+_NONE_OF = re.compile(r"(?:\b(?:no|not|none|without)|n[\u2019']t)\b([^.!?;\n]{1,60})", re.I)
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -292,7 +292,7 @@ class Told:
                     return Place(text.kind, text.excerpt(f"{given.value:g}"), text.step)
             if wanted.value == 0 and self._is_said(text):
                 for none in _NONE_OF.finditer(text.raw):
-                    if words & _words(none[1]):
+                    if any(_akin(frozenset({one}), words) for one in _words(none[1])):
                         return Place(text.kind, none[0], text.step)
         if _in_schema(argument.value, argument.schema):
             return Place(PlaceKind.SCHEMA)
@@ -311,7 +311,8 @@ class Told:
         is_chance = _kind_of(wanted, words) is None and abs(wanted.value) <= SMALL
         if wanted.value == 0 or is_chance:
             return None
-        for sum_, shown in _sums(self._operands(wanted, words, call)):
+        times_ = {len(one) for one in call.arguments.values() if isinstance(one, list)}
+        for sum_, shown in _sums(self._operands(wanted, words, call), times_ & {2, 3, 4, 5}):
             if abs(abs(sum_) - abs(wanted.value)) <= ROUNDING * max(1.0, abs(sum_)):
                 return Place(PlaceKind.DERIVED, shown)
         return None
@@ -564,14 +565,24 @@ def _spans(call: Call) -> list[tuple[float, str]]:
     ]
 
 
-def _sums(operands: Sequence[float]) -> Iterator[tuple[float, str]]:
-    """Yield the sums and differences of two operands, and of three of few."""
+def _sums(operands: Sequence[float], multiples: Iterable[int]) -> Iterator[tuple[float, str]]:
+    """Yield the sums and differences of two operands, and of three of few.
+
+    Args:
+        operands: the numbers.
+        multiples: how many of something the call has: that often each of few operands may count.
+    """
+    few = len(operands) <= FEW_OPERANDS
+    for one, count in product(operands, multiples if few else ()):
+        yield count * one, f"{count} x {one:g}"
+        for other in operands:
+            yield abs(count * one - other), f"{count} x {one:g} - {other:g}"
     for one in operands:
         yield 2 * one, f"2 x {one:g}"
     for one, other in combinations(operands, 2):
         yield one + other, f"{one:g} + {other:g}"
         yield abs(one - other), f"{max(one, other):g} - {min(one, other):g}"
-    if len(operands) <= FEW_OPERANDS:
+    if few:
         pairs = [(a, b) for place, a in enumerate(operands) for b in operands[place:]]
         for (a, b), c in ((pair, third) for pair in pairs for third in operands):
             yield a + b + c, f"{a:g} + {b:g} + {c:g}"

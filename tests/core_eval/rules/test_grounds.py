@@ -68,6 +68,8 @@ def test_changed_values_stand_nowhere() -> None:
         ("+4930123465", "call +49 30 123456", "", False),
         ("Sent 50 EUR to B12 for you", "send 50 EUR to B12", "", True),
         ("Sent 60 EUR to B12 for you", "send 50 EUR to B12", "", False),
+        ("It came to $1,625, as I said", "1625 in all", "", True),
+        ("It came to $1,635, as I said", "1625 in all", "", False),
     ],
 )
 def test_a_value_is_found_in_another_notation_and_only_by_its_unit(
@@ -91,6 +93,26 @@ def test_a_value_is_found_in_another_notation_and_only_by_its_unit(
 def test_numbers_of_results_are_told_from_chance_by_their_keys(value: Any, result: Any, stands: str) -> None:
     description = "metres" if value == 0.412 else "millimetres" if value == 412 else "EUR"
     assert place(value, heard="Please do.", result=result, description=description) == stands
+
+
+def test_none_of_something_is_zero() -> None:
+    told = Told("Book.", [tool("book", total_bags={"type": "integer"}, meals={"type": "integer"})])
+    told.hear("I don't want to include insurance or baggage.")
+    ((_, bags), (_, meals)) = told.places(Call("book", {"total_bags": 0, "meals": 0}))
+    assert (bags.kind, meals.kind) == ("conversation", "nowhere")
+
+
+def test_a_price_may_count_for_each_of_a_list() -> None:
+    told = Told("", [tool("book", who={"type": "array"}, amount={"type": "number"})])
+    told.take(Call("look", {}, result={"price": 174.5, "paid": 150}))
+    amounts = [349, 199, 523.5]
+    found = [told.places(Call("book", {"who": ["", ""], "amount": amount}))[-1][1] for amount in amounts]
+    assert [(place.kind.value, place.text) for place in found] == [
+        ("derived", "2 x 174.5"),
+        ("derived", "2 x 174.5 - 150"),
+        ("derived", "174.5 + 174.5 + 174.5"),
+    ]
+    assert told.places(Call("book", {"who": ["", ""], "amount": 348}))[-1][1].kind == "nowhere"
 
 
 def test_counts_days_and_durations_are_derived() -> None:
