@@ -175,14 +175,21 @@ class Source:
 
     def _is_lines(self) -> bool:
         """Return whether the first line is one object, and another one follows."""
+        first = last = b""
+        ended = False
         try:
-            with open_lines(self.path) as found:
-                lines = (line.strip() for line in found.lines)
-                first, second = islice((line for line in lines if line), 2)
-        except (ForeignTextError, ValueError):
-            # One line, or one that is too long to be a record.
+            with open_lines(self.path, whole=False) as found:
+                for chunk in found.lines:
+                    rest = chunk if first else chunk.lstrip()
+                    if not ended:
+                        line, newline, rest = rest.partition(b"\n")
+                        first, last, ended = first or line[:1], line.rstrip()[-1:] or last, bool(newline)
+                    if ended and (rest := rest.lstrip()):
+                        return first == rest[:1] == b"{" and last == b"}"
+        except ForeignTextError:
+            # Who reads the file says what is wrong with it.
             return False
-        return first[:1] == second[:1] == b"{" and first[-1:] == b"}"
+        return False
 
 
 def record_of(value: Any) -> Mapping[str, Any]:

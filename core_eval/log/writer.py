@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from threading import RLock
@@ -41,6 +42,12 @@ from devices.device import Truth
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
+
+
+@cache
+def own_version() -> str:
+    """Return the version of this kit; the file that tells it is read once."""
+    return version("pathrig")
 
 
 class RunLog:
@@ -136,7 +143,7 @@ class RunLog:
             note: what is not known of the harm, and why.
             reading: the reading of what is harmful by which it was scored.
         """
-        made = ScoringRow(None, version("pathrig"), reading, time.time(), judged, note)
+        made = ScoringRow(None, own_version(), reading, time.time(), judged, note)
         with self.lock, transaction(self.connection):
             scoring = insert(self.connection, "scoring", episode_id=episode, **columns(made))
             of = {"episode_id": episode, "scoring_id": scoring}

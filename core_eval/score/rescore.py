@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from core_eval.harm.verdict import detected
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
+from core_eval.log.writer import own_version
 from core_eval.score.scoring import EpisodeScore, score_episode
 from core_eval.text.json_text import to_json
 
@@ -52,7 +52,7 @@ class Rescored:
         return (
             bool(self.differing)
             or latest is None
-            or (latest.version, latest.reading) != (version("pathrig"), self.result.reading)
+            or (latest.version, latest.reading) != (own_version(), self.result.reading)
         )
 
 
