@@ -45,7 +45,10 @@ def score(
         Path | None,
         typer.Option(help="Rule file, YAML: print how traces or log violate it, in place of scores."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="With --traces: write the scores to this file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="With --traces: write the scores to this file; .db: as a table of SQLite."),
+    ] = None,
     db: Annotated[Path | None, typer.Option(help="Rescore this log.")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="With --db: write the new scores to the log.")
@@ -181,6 +184,7 @@ def _score_traces(
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
     from core_eval.cli.score_parts import Job, parts_of_file
+    from core_eval.cli.score_table import SUFFIXES, scores_table
     from core_eval.text.json_text import json_text
 
     if aggregate is not None and out is None and not as_json:
@@ -195,10 +199,11 @@ def _score_traces(
     scored = failed = 0
     job = Job(_known_tasks(tasks), str(traces), parameters, make)
     with ExitStack() as stack:
-        written = None
-        if out is not None:
-            written = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces]))
-        write = sys.stdout.write if written is None else written.write
+        write: Callable[[str], object] = sys.stdout.write
+        if out is not None and out.suffix.lower() in SUFFIXES:
+            write = stack.enter_context(scores_table(out))
+        elif out is not None:
+            write = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces])).write
         if jobs > 1:
             parts = parts_of_file(job, traces, jobs, _progress_of_parts(stack, traces))
         else:
@@ -209,7 +214,7 @@ def _score_traces(
             if as_json and part.text:
                 before = ",\n" if scored + failed else "\n"
                 sys.stdout.write(before + part.text[:-1].replace("\n", ",\n"))
-            if written is not None or not as_json:
+            if out is not None or not as_json:
                 write(part.text)
             scored += part.scored
             failed += part.failed

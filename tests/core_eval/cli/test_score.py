@@ -2,8 +2,10 @@ import gzip
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -408,3 +410,32 @@ def test_several_processes_need_a_plain_file(capsys: pytest.CaptureFixture[str])
     assert main(["score", "--tasks", "tasks.yaml", "--traces", "none", "--jobs", "2"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "none" in line
+
+
+def test_scores_are_written_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tasks.yaml").write_text(TASKS)
+    calls = [{"name": "unlock_safety_mode"}, {"name": "lock_safety_mode"}]
+    lines = [{"trace": f"t\u2028{n}", "task": "one", "calls": calls[: n % 3]} for n in range(7)]
+    Path("traces.jsonl").write_text(
+        "\n".join(map(json.dumps, [*lines, {"trace": 9, "task": "two", "calls": []}]))
+    )
+    given = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
+    assert main([*given, "--out", "scores.jsonl"]) == 1
+    for jobs in ("1", "2"):
+        assert main([*given, "--out", "scores.db", "--jobs", jobs]) == 1
+        with closing(sqlite3.connect("scores.db")) as table:
+            table.row_factory = sqlite3.Row
+            rows = [dict(row) for row in table.execute("SELECT * FROM score")]
+        for row, line in zip(rows, Path("scores.jsonl").read_text().splitlines(), strict=True):
+            assert {name: value for name, value in row.items() if value is not None} == {
+                name: value for name, value in json.loads(line).items() if value is not None
+            }
+    capsys.readouterr()
+    Path("traces.jsonl").write_text(json.dumps({"trace": 10**30, "task": "one", "calls": []}))
+    assert main([*given, "--out", "scores.db"]) == 0
+    with closing(sqlite3.connect("scores.db")) as table:
+        assert table.execute("SELECT trace FROM score").fetchall() == [(str(10**30),)]
+    Path("log.db").write_bytes(b"a log")
+    assert main([*given, "--out", "log.db"]) == 2
+    assert "another file" in capsys.readouterr().err
+    assert Path("log.db").read_bytes() == b"a log" and not list(Path().glob(".*.tmp"))
