@@ -10,6 +10,7 @@ from chat_standin import completion, serving, tool_call
 from chat_templates import QWEN3
 from tiny_gguf import write_tiny_gguf
 
+from agents.backends.llama_backend import SHIPPED_MODEL
 from core_eval.cli.main import main
 
 pytestmark = pytest.mark.llama
@@ -126,3 +127,20 @@ def test_what_is_no_model_is_one_line(model: str, says: str, capsys: pytest.Capt
 def test_models_that_ship_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "list"]) == 0
     assert "demo" in capsys.readouterr().out
+
+
+def test_the_same_weights_agree_and_others_are_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.gguf"
+    copy.write_bytes(SHIPPED_MODEL.read_bytes())
+    assert main(["models", "check", "demo", "--agree", str(copy), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["agrees"] for one in found] == [True] * 3
+    assert all(one["prompt_tokens"][0] == one["prompt_tokens"][1] > 100 for one in found)
+    call = completion({"tool_calls": [tool_call("lock_safety_mode", "{}")]}, usage={"prompt_tokens": 9})
+    with serving((200, call)) as (_, spec):
+        assert main(["models", "check", "demo", "--agree", f"{spec}?max_steps=2"]) == 1
+    said = capsys.readouterr().out
+    assert "water_one_plant: differs at step 1" in said and "qwen3?max_steps=2: lock_safety_mode {}" in said
+    assert "and 9 tokens in the first prompt" in said
