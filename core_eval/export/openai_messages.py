@@ -11,6 +11,9 @@ from core_eval.log import EpisodeRow, LogReader, StepRow
 from core_eval.log.events import Tracked
 from core_eval.text.json_text import json_text, to_json
 
+UNANSWERED = "no answer"
+"""The status of a call whose result never came."""
+
 
 def write(log: LogReader, ids: Sequence[int], path: Path, tracked: Tracked) -> None:
     """Write a line per episode."""
@@ -50,13 +53,12 @@ def _messages(log: LogReader, episode: EpisodeRow) -> Iterator[dict[str, Any]]:
             ident = step.call_id or f"step-{k}"
             function = {"name": step.tool, "arguments": to_json(step.arguments or {})}
             yield said | {"tool_calls": [{"id": ident, "type": "function", "function": function}]}
-            if step.status is not None:
-                status = {} if step.status == "ok" else {"status": step.status}
-                yield {"role": "tool", "tool_call_id": ident, "content": _answer(step), **status}
+            status = {} if step.status == "ok" else {"status": step.status or UNANSWERED}
+            yield {"role": "tool", "tool_call_id": ident, "content": _answer(step), **status}
 
 
 def _answer(step: StepRow) -> str:
     if step.status == "ok":
         return "" if step.result is None else to_json(step.result)
     words = [word for word in (step.error_code, step.error_message) if word]
-    return f"Error: {': '.join(words) or step.status}"
+    return f"Error: {': '.join(words) or step.status or UNANSWERED}"

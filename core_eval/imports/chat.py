@@ -134,7 +134,10 @@ class Chat:
         content = raw.get("content", raw.get("output"))
         at = moment(raw.get("timestamp"))
         place = None if raw.get("requestor") == "user" else self._asked_by(raw)
-        if place is not None:
+        if place is not None and raw.get("status") == NO_ANSWER:
+            # So this kit's own export marks a call whose result never came.
+            self._answered = True
+        elif place is not None:
             self._answered = True
             call = replace(self.calls[place], result=parsed(_plain(content)), t_end=at)
             if call.status is None:

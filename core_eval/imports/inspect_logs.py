@@ -10,7 +10,7 @@ from typing import Any
 from core_eval.imports.chat import read_chat, read_tools
 from core_eval.imports.fields import RecordError, kind, listed, mapping, moment, name, number, objects
 from core_eval.imports.importer import Importer, Read
-from core_eval.imports.record import ImportedTrace, MadeCall, ToolSpec
+from core_eval.imports.record import NO_ANSWER, ImportedTrace, MadeCall, ToolSpec
 from core_eval.imports.source import ImportFileError, Shape, Source, record_of
 from core_eval.imports.status import named_status
 
@@ -113,9 +113,8 @@ def _own_statuses(calls: Sequence[MadeCall], own: Mapping[str, Any]) -> Iterator
         if call is None:
             raise RecordError("metadata.steps has calls that the messages lack")
         idle = step.get("kind") == "loop" and step.get("symbol") is None
-        if told is not None:
-            call = replace(call, status=told.status, status_from=told.source, idle=idle)
-        yield call
+        status, source = (None, NO_ANSWER) if told is None else (told.status, told.source)
+        yield replace(call, status=status, status_from=source, idle=idle)
     yield from left
 
 

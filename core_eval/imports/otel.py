@@ -13,7 +13,7 @@ from typing import Any
 from core_eval.imports.chat import Chat, arguments_of, read_chat, read_tools
 from core_eval.imports.fields import RecordError, count, kind, listed, mapping, objects, parsed
 from core_eval.imports.importer import Importer, Read
-from core_eval.imports.record import ImportedTrace, MadeCall, Message
+from core_eval.imports.record import NO_ANSWER, ImportedTrace, MadeCall, Message
 from core_eval.imports.source import Shape, Source, record_of
 from core_eval.imports.status import Told, named_status, told_by
 from core_eval.path.calls import CallStatus
@@ -26,6 +26,8 @@ AGENT, TOOL = "invoke_agent", "execute_tool"
 OWN = "pathrig."
 MOST_DEPTH = 20
 """Nesting of attributes' values."""
+UNANSWERED = "no_result"
+"""The type of error with which this kit's own export marks a call whose result never came."""
 FAILURES: Mapping[str, CallStatus] = {"timeout": CallStatus.FAULT}
 
 
@@ -251,11 +253,12 @@ def _call(span: _Span) -> MadeCall:
     arguments, fault = arguments_of(values.get("gen_ai.tool.call.arguments"))
     result = values.get("gen_ai.tool.call.result")
     told = fault or _status(span, result)
+    unanswered = values.get("error.type") == UNANSWERED
     return MadeCall(
         tool,
         arguments,
-        told.status,
-        told.source,
+        None if unanswered else told.status,
+        NO_ANSWER if unanswered else told.source,
         _text(values, "gen_ai.tool.call.id"),
         parsed(result),
         told.error,

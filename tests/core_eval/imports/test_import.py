@@ -7,7 +7,7 @@ from typing import Any
 
 import foreign_traces as files
 import pytest
-from exported_log import export
+from exported_log import export, exported_log
 
 from configs.tasks_loader import TASKS_FOLDER
 from core_eval.cli.main import main
@@ -180,6 +180,23 @@ def test_what_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main(["import", *given, "-o", "x.db"]) == 2
         assert fault in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["openai", "otel", "inspect"])
+def test_hostile_text_and_gaps_come_back(form: str) -> None:
+    db = exported_log(Path("log.db"))
+    written = export(db, form, Path("out"))
+    found = [
+        [(call.name, call.arguments, call.status) for call in trace.calls]
+        for path in (sorted(written.iterdir()) if written.is_dir() else [written])
+        for trace in files.read(path)
+    ]
+    with LogReader(db) as log:
+        steps = [
+            [(step.tool, step.arguments or {}, step.status) for step in log.steps(ident)]
+            for ident in (1, 2, 3)
+        ]
+    assert sorted(found, key=len) == sorted(steps, key=len)
 
 
 def test_what_goes_out_comes_back_with_equal_scores(capsys: pytest.CaptureFixture[str]) -> None:
