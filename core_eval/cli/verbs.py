@@ -23,6 +23,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "report": "Write a log as HTML that opens offline.",
         "harm": "List a log's harm events, with evidence.",
         "watch": "Serve a live page of logs and rigs.",
+        "view": "Serve a page of all logs of a folder.",
         "gate": "Fail where a run misses a threshold, or got worse.",
         "sim": "Serve a simulator over MQTT or serial.",
     },

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -45,6 +46,14 @@ SAFE_HEADERS = {
 }
 
 Buttons = Callable[[int, Answer], bool]
+
+
+class HasApp(Protocol):
+    """Pages that can be served."""
+
+    @property
+    def app(self) -> Starlette:
+        """The application."""
 
 
 class LivePage:
@@ -116,7 +125,7 @@ class LivePage:
 
     async def _show_report(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
-            return _no_entry()
+            return no_entry()
         query = request.query_params
         report = (
             await self._report_of(query["run"], query.get("source", "0")) if "run" in query else self._report
@@ -140,7 +149,7 @@ class LivePage:
 
     async def _page(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
-            return _no_entry()
+            return no_entry()
         nonce = secrets.token_urlsafe(12)
         images = " ".join(["data:", *sorted(self._cameras)])
         policy = (
@@ -160,7 +169,7 @@ class LivePage:
 
     async def _events(self, request: Request) -> Response:
         if not self._authorizer.can_view(request.headers, request.query_params.get("token")):
-            return _no_entry()
+            return no_entry()
         try:
             last = [int(number) for number in request.headers.get("last-event-id", "0").split(",")]
         except ValueError:
@@ -170,7 +179,7 @@ class LivePage:
 
     async def _press_answer(self, request: Request) -> Response:
         if not self._authorizer.can_control(request.headers):
-            return _no_entry()
+            return no_entry()
         body = await _small_json(request)
         number, answer = body.get("number"), ANSWERS.get(str(body.get("answer")))
         if not isinstance(number, int) or answer is None:
@@ -181,7 +190,7 @@ class LivePage:
 
     async def _press_stop(self, request: Request) -> Response:
         if not self._authorizer.can_control(request.headers):
-            return _no_entry()
+            return no_entry()
         assert self._stop is not None
         await run_in_threadpool(self._stop)
         return JSONResponse({"stopped": True})
@@ -219,7 +228,7 @@ class LivePage:
 
 
 @contextmanager
-def serve_page(address: Address, page: LivePage, authorizer: Authorizer) -> Iterator[str]:
+def serve_page(address: Address, page: HasApp, authorizer: Authorizer) -> Iterator[str]:
     """Serve the page; yield its address with the token.
 
     Raises:
@@ -250,7 +259,8 @@ def _as_text(event: PageEvent, source: int, last: Sequence[int]) -> str:
     return f"id: {','.join(map(str, last))}\nevent: {kind}\ndata: {event.data}\n\n"
 
 
-def _no_entry() -> Response:
+def no_entry() -> Response:
+    """Return the answer to a request without the token."""
     text = {"error": "open the page by the address that pathrig printed"}
     return JSONResponse(text, 403, headers=SAFE_HEADERS)
 

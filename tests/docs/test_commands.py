@@ -36,7 +36,7 @@ NOT_RUN: Mapping[str, int] = {
     "sensors-and-faults.md": 1,
     "tutorial.md": 1,
     "twin.md": 1,
-    "watching.md": 2,
+    "watching.md": 3,
     "worlds.md": 3,
 }
 
