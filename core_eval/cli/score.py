@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 LINES_PER_UPDATE = 1000
 DONE, NOT_ALL_SCORED = 0, 1
 BETA, LAM = 0.5, 0.5
+TABLES = frozenset({".db", ".sqlite", ".sqlite3"})
+"""Suffixes of --out for which scores are a table of SQLite."""
 
 
 def score(
@@ -183,8 +185,7 @@ def _score_traces(
     jobs: int,
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
-    from core_eval.cli.score_parts import Job, parts_of_file
-    from core_eval.cli.score_table import SUFFIXES, scores_table
+    from core_eval.cli.score_parts import Job
     from core_eval.text.json_text import json_text
 
     if aggregate is not None and out is None and not as_json:
@@ -200,11 +201,15 @@ def _score_traces(
     job = Job(_known_tasks(tasks), str(traces), parameters, make)
     with ExitStack() as stack:
         write: Callable[[str], object] = sys.stdout.write
-        if out is not None and out.suffix.lower() in SUFFIXES:
+        if out is not None and out.suffix.lower() in TABLES:
+            from core_eval.cli.score_table import scores_table
+
             write = stack.enter_context(scores_table(out))
         elif out is not None:
             write = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces])).write
         if jobs > 1:
+            from core_eval.cli.score_ranges import parts_of_file
+
             parts = parts_of_file(job, traces, jobs, _progress_of_parts(stack, traces))
         else:
             parts = job.scored(stack.enter_context(_opened(traces)), 1, summary)

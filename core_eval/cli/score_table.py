@@ -13,7 +13,6 @@ from core_eval.cli.output import UsageError
 from core_eval.text.json_text import json_text
 from core_eval.traces.scored_traces import SCORE_NAMES
 
-SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 COLUMNS = ("trace", "task", *SCORE_NAMES, "bounds", "error")
 APPLICATION = 0x50524C53
 """The file's `application_id`: only such a file is replaced, never a log."""
