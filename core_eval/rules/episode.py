@@ -26,7 +26,8 @@ class EpisodeRules:
     """
 
     def __init__(self, rules: Sequence[Rule], tools: Sequence[Mapping[str, Any]], prompt: str) -> None:
-        self._monitor = RuleMonitor(rules, Told(prompt, tools))
+        asks = any(rule.compiled.asks_what_was_told for rule in rules)
+        self._monitor = RuleMonitor(rules, Told(prompt, tools) if asks else None)
         self._turns = _turns(rules, tools)
         self._made = Made(Call("", {}))
 
