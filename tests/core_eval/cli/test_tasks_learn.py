@@ -17,16 +17,16 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_automata_of_a_log_are_learned_judged_and_score_traces(capsys: pytest.CaptureFixture[str]) -> None:
     run = ["run", "--task", "mail_to_two", "--rig", "sim:communication", "--no-floors", "--json"]
-    agents = ["--agent", "oracle", "--agent", "mutated:0.5", "--episodes", "3"]
+    agents = ["--agent", "oracle", "--agent", "mutated:0.5", "--episodes", "5"]
     assert main([*run, *agents]) == 0
     capsys.readouterr()
-    assert main(["tasks", "learn", "pathrig.db", "--least", "3", "-o", "learned.json", "--json"]) == 0
+    assert main(["tasks", "learn", "pathrig.db", "-o", "learned.json", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     task = found["tasks"]["mail_to_two"]
-    assert task["left_out"]["accepted"] >= 3 and task["left_out"]["rejected"] >= 1
+    assert task["left_out"]["accepted"] >= 5 and task["left_out"]["rejected"] >= 1
     assert found["total"]["planted"] == task["left_out"]["planted"]
     assert (task["left_out"]["harmed"], task["left_out"]["missed"]) == (0, 0)
-    assert main(["tasks", "learn", "pathrig.db", "--least", "3"]) == 0
+    assert main(["tasks", "learn", "pathrig.db"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "accepted, judged wrong (false harm): 0 of" in shown and "mail_to_two" in shown
 
