@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,8 @@ from core_eval.text.foreign_text import MOST_BYTES, ForeignTextError, open_lines
 from core_eval.text.json_stream import Piece, read_items
 
 ZIP = b"PK\x03\x04"
+ZSTANDARD = 93
+"""The number of that method in a zip."""
 LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 MOST_LOOKED_AT = 400
 """Pieces of a document that are read to find its format: an object's members may be long lists."""
@@ -141,10 +144,11 @@ class Source:
         Raises:
             ImportFileError: it is broken.
         """
+        zipped = _zipfile()
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                return archive.namelist()
-        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            with zipped.ZipFile(self.path) as archive:
+                return list(archive.namelist())
+        except (OSError, zipped.BadZipFile, ValueError, NotImplementedError) as error:
             raise ImportFileError(f"it is a broken zip file ({error})") from None
 
     def member(self, name: str) -> Any:
@@ -153,13 +157,19 @@ class Source:
         Raises:
             RecordError: it is missing, broken, too large or no JSON.
         """
+        zipped = _zipfile()
         try:
-            with zipfile.ZipFile(self.path) as archive, archive.open(name) as file:
-                text = file.read(MOST_BYTES + 1)
+            with zipped.ZipFile(self.path) as archive:
+                packed = archive.getinfo(name).compress_type
+                with archive.open(name) as file:
+                    text = file.read(MOST_BYTES + 1)
         except KeyError:
             raise RecordError(f"there is no {name} in the file") from None
-        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError) as error:
-            # NotImplementedError, a RuntimeError, names a method of compression that this Python lacks.
+        except NotImplementedError as error:
+            help = "pip install 'pathrig[inspect]'" if packed == ZSTANDARD else "pack it anew by deflate"
+            raise RecordError(f"{name} cannot be unpacked ({error}): {help}") from None
+        except Exception as error:
+            # A damaged one raises what its decompressor raises.
             raise RecordError(f"{name} cannot be unpacked ({error})") from None
         try:
             return parse_json(text, max_bytes=MOST_BYTES, strict_numbers=False)
@@ -190,6 +200,14 @@ class Source:
             # Who reads the file says what is wrong with it.
             return False
         return False
+
+
+def _zipfile() -> Any:
+    """Return what reads zip files: that of Python before 3.14 knows no Zstandard, which Inspect packs by."""
+    if sys.version_info < (3, 14):
+        with suppress(ImportError):
+            return import_module("backports.zstd.zipfile")
+    return import_module("zipfile")
 
 
 def record_of(value: Any) -> Mapping[str, Any]:
