@@ -20,7 +20,7 @@ from functools import cache, partial
 from multiprocessing import Pool, TimeoutError
 from pathlib import Path
 from random import Random
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -69,13 +69,25 @@ class Plan:
     fitted: Mapping[str, Any]
     twins: Sequence[str] = TWINS
     probed: bool = True
+    verdicts: bool = False
 
     @property
     def key(self) -> str:
         """Names the plan in the file of results."""
         what = self.world, self.seed, self.members, self.mismatch, self.rig, self.first, self.episodes
         law = BENCHMARKS[self.world].rows[self.mismatch].law
-        return "/".join(map(str, (*what, *self.twins, *filter(None, (law, "" if self.probed else UNPROBED)))))
+        return "/".join(
+            map(
+                str,
+                (
+                    *what,
+                    *self.twins,
+                    *filter(
+                        None, (law, "" if self.probed else UNPROBED, "verdicts" if self.verdicts else "")
+                    ),
+                ),
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -139,6 +151,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
     twins[REFERENCE] = twins["shipped"]
     started, records, bad = perf_counter(), [], dict.fromkeys(plan.twins, 0)
     faulty: list[int] = []
+    cpu, calls = dict.fromkeys(plan.twins, 0.0), 0
     for number in range(plan.first, plan.first + plan.episodes):
         rng = Random(f"mismatch/{plan.seed}/{plan.rig}/{number}")
         drawn = BENCHMARKS[plan.world].episode(number, tasks, world, rng)
@@ -149,6 +162,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         with mismatch.obeyed():
             episode = play(drawn.task, drawn.agent, start.true, start.hidden, seed)
             truth = events_of(episode, start.hidden)
+        calls += len(episode.calls)
         there = World(world.name, world.type, merged_state(world, start.told))
         for name in plan.twins:
             priors, make = Priors(parameters, estimates), partial(_model, there, name)
@@ -157,6 +171,10 @@ def run_plan(plan: Plan) -> dict[str, Any]:
                 twin = Twin(make, priors, plan.members, twins[name])
                 conditioned = twin.condition(episode.log, seed)
                 bad[name] += twin.fit(episode.log, conditioned.played, seed).bad
+                if plan.verdicts:
+                    began = process_time()
+                    twin.infer(episode.log, seed)
+                    cpu[name] += process_time() - began
             told = {one.key: one for one in conditioned.events()}
             records += [
                 Told(
@@ -175,6 +193,8 @@ def run_plan(plan: Plan) -> dict[str, Any]:
         "episodes": plan.episodes,
         "seconds": perf_counter() - started,
         "bad_fits": bad,
+        "cpu": cpu,
+        "calls": calls,
         "faulty": faulty,
         "records": [asdict(record) for record in records],
     }
@@ -191,6 +211,7 @@ def main() -> None:
         "--unprobed", action="store_true", help="calibrate no rig: its twin has the parameters' ranges"
     )
     parser.add_argument("--members", type=int, default=16)
+    parser.add_argument("--verdicts", action="store_true", help="also time whole verdicts")
     parser.add_argument("--twins", nargs="+", choices=TWINS, default=["shipped"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
@@ -239,6 +260,7 @@ def main() -> None:
             Plan(
                 given.world, mismatch, number, first, given.batch, given.seed, given.members,
                 known[rigs[number, rows[mismatch].law].key], tuple(given.twins), not given.unprobed,
+                given.verdicts,
             )
             for first in range(0, given.episodes, given.batch)
             for number in [(first // given.batch) % given.rigs]
@@ -253,6 +275,12 @@ def report(console: Console, world: str, results: Sequence[Mapping[str, Any]], s
     """Print the tables, and write the diagram."""
     console.print(_quality(world, results, ()))
     console.print(_quality(world, results, BENCHMARKS[world].left_out))
+    calls = sum(result.get("calls", 0) for result in results)
+    for twin in results[0].get("cpu", ()) if results else ():
+        seconds = sum(result["cpu"][twin] for result in results)
+        if seconds:
+            each = f"{11.0 * seconds / calls:.2f} s of CPU for 11 calls"
+            console.print(f"whole verdicts, {twin}: {each}, over {calls} calls")
     curves = {
         f"{mismatch.name.split(':')[0]}, {twin}": records
         for number, mismatch in enumerate(BENCHMARKS[world].rows[:2])
