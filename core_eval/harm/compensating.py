@@ -136,6 +136,8 @@ def _golden(automaton: TaskAutomaton, first: str | None, second: str | None) -> 
     """Return whether some golden path contains these two calls in this order."""
     if first is None or second is None:
         return False
+    if automaton.stages is not None:
+        return automaton.stages.may_follow(second, first)
     ahead: dict[str, set[str]] = {}
     for (state, _), after in automaton.delta.items():
         if after != state:

@@ -55,7 +55,7 @@ class GoldenStages:
         self.tokens = {name: number for number, name in enumerate(automaton.symbols)}
         self._plan = stages
         self.stages: list[Stage] = [tuple(self.tokens[name] for name in stage) for stage in stages.stages]
-        self.length = sum(map(len, self.stages))
+        self.length = stages.length
         self.verdicts: dict[tuple[str, str], StepVerdict] = {}
 
     def legal(self, state: str) -> tuple[int, ...]:

@@ -36,6 +36,21 @@ class Stages:
     def _name(stage: int, done: int) -> str:
         return f"s{stage}.{done:x}"
 
+    @property
+    def length(self) -> int:
+        """The number of steps of every golden path."""
+        return sum(map(len, self.stages))
+
+    def may_follow(self, second: str, first: str) -> bool:
+        """Return whether a golden path has one symbol somewhere after another."""
+        places = {
+            symbol: [n for n, stage in enumerate(self.stages) for s in stage if s == symbol]
+            for symbol in (first, second)
+        }
+        if first == second:
+            return len(places[first]) > 1
+        return bool(places[first] and places[second]) and min(places[first]) <= max(places[second])
+
     def place(self, state: str) -> tuple[int, int]:
         """Return a state's stage, and what of it is done, as bits.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
-from core_eval.report.pictures.automaton_layout import TracePath, edges_of
+from core_eval.report.pictures.automaton_layout import TracePath, drawable, edges_of
 from core_eval.text.visible_text import visible
 
 PATH_INK = "#1769aa"
@@ -22,6 +22,7 @@ def _numbers(numbers: Iterable[int]) -> str:
 def to_dot(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
     """Return the automaton as Graphviz DOT, with the path of a trace if one is given."""
     path = TracePath.of(automaton, calls)
+    automaton = drawable(automaton, path)
     lines = [
         "digraph task {",
         "  rankdir=LR;",

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
-from core_eval.report.pictures.automaton_layout import Edge, TracePath, arrange, edges_of
+from core_eval.report.pictures.automaton_layout import Edge, TracePath, arrange, drawable, edges_of
 from core_eval.report.pictures.plot import text
 from core_eval.report.pictures.standalone import standalone
 from core_eval.text.visible_text import visible
@@ -73,6 +73,7 @@ def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
 
 class _Picture:
     def __init__(self, automaton: TaskAutomaton, path: TracePath) -> None:
+        automaton = drawable(automaton, path)
         self.automaton, self.path = automaton, path
         self.edges = edges_of(automaton)
         loops = [set(automaton.loops[state]) for state in automaton.states]

@@ -182,6 +182,33 @@ def _written(call: Call) -> str:
     return f"{call.name}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"
 
 
+def drawable(automaton: TaskAutomaton, path: TracePath) -> TaskAutomaton:
+    """Return an automaton that can be drawn: itself, or of a plan of stages the part that a path takes.
+
+    That is the states that it visits, and from its end one way to the accepting state.
+    """
+    if automaton.stages is None:
+        return automaton
+    states = [automaton.start, *(target for _, target in path.progress)]
+    while way := automaton.progress[states[-1]]:
+        states.append(way[0][1])
+    delta = {
+        (source, symbol): after
+        for source, target in pairwise(states)
+        for symbol, after in automaton.progress[source]
+        if after == target
+    }
+    delta |= {(state, symbol): state for state in states for symbol in automaton.loops[state]}
+    return TaskAutomaton(
+        states=states,
+        symbols=list(automaton.symbols.values()),
+        start=automaton.start,
+        accepting=automaton.accepting,
+        delta=delta,
+        reading=automaton.reading,
+    )
+
+
 def edges_of(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
     """Return the progress edges; symbols between the same two states are grouped."""
     edges: dict[Edge, list[str]] = {}

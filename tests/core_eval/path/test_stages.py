@@ -123,3 +123,20 @@ def test_states_and_edges_are_those_of_the_listed_automaton(monkeypatch):
             mine, theirs = online.step(call), other.step(call)
             assert (mine.kind, mine.symbol, mine.class_) == (theirs.kind, theirs.symbol, theirs.class_)
             assert online.path_correctness == pytest.approx(other.path_correctness)
+
+
+def test_what_may_follow_what_is_that_of_the_golden_paths(monkeypatch):
+    for seed in range(40):
+        stages, free, _ = draw(Random(seed), most=5)
+        staged = compiled(monkeypatch, stages, free, listed=False)
+        paths = list(staged.golden_paths())
+        assert {len(path) for path in paths} == {staged.stages.length}
+        for first in staged.symbols:
+            for second in staged.symbols:
+                follows = any(
+                    second in path[place + 1 :]
+                    for path in paths
+                    for place, s in enumerate(path)
+                    if s == first
+                )
+                assert staged.stages.may_follow(second, first) is follows

@@ -118,3 +118,14 @@ def test_loops_of_every_state_are_told_once():
     automaton = compile_plan(["unlock", "lock"], free_reads=["look", "listen"], file="f", task="t")
     shown = [text for text, _ in texts(to_svg(automaton))]
     assert [text for text in shown if "look" in text] == ["in every state: ↻ look(*) ↻ listen(*)"]
+
+
+def test_of_a_large_set_of_steps_the_path_is_drawn():
+    steps = [f"step{number}" for number in range(20)]
+    task = compile_plan([{"any_order": steps}, "lock"], free_reads=["look"], file="f", task="t")
+    calls = [Call(name, {}) for name in ("step7", "look", "step3", "lock")]
+    for picture in (to_svg(task, calls), narrow_drawing(task, calls).svg, to_svg(task)):
+        ElementTree.fromstring(picture)
+    dot = to_dot(task, calls)
+    assert dot.count("shape=circle") - 1 == 21 and dot.count("doublecircle") == 1
+    assert "call 0" in dot and "call 2" in dot and "3: lock" in dot
