@@ -181,9 +181,14 @@ def _trace(ident: str, texts: Sequence[str], number_: int) -> ImportedTrace:
 
 
 def _span(start: Any, end: Any, values: Mapping[str, Any], failed: bool, message: Any) -> _Span:
-    what = values.get("gen_ai.operation.name")
+    what = _text(values, "gen_ai.operation.name") or ""
+    if what not in (*CHATS, AGENT) and _text(values, "gen_ai.tool.name"):
+        # Some leave the operation out, or have their own word for it.
+        what = TOOL
+    elif what not in (*CHATS, AGENT) and values.get("gen_ai.output.messages"):
+        what = "chat"
     return _Span(
-        what if isinstance(what, str) else "",
+        what,
         None if start is None else start / 1e9,
         None if end is None else end / 1e9,
         values,
@@ -250,7 +255,11 @@ def _call(span: _Span) -> MadeCall:
     tool = _text(values, "gen_ai.tool.name")
     if tool is None:
         raise RecordError("'gen_ai.tool.name' is missing of a span that executes a tool")
-    arguments, fault = arguments_of(values.get("gen_ai.tool.call.arguments"))
+    given = values.get("gen_ai.tool.call.arguments")
+    arguments, fault = arguments_of(given)
+    if fault is not None and isinstance(given, str):
+        # What instruments a program may write one argument as it is: that is no fault of the agent.
+        arguments, fault = {"arguments": given}, None
     result = values.get("gen_ai.tool.call.result")
     told = fault or _status(span, result)
     unanswered = values.get("error.type") == UNANSWERED

@@ -179,6 +179,16 @@ def test_spans_of_a_trace_may_stand_in_any_lines(tmp_path: Path) -> None:
     assert [(c.name, c.status) for c in two.calls] == [("walk", "rejected")]
 
 
+def test_spans_of_tools_may_have_another_word_and_bare_arguments(tmp_path: Path) -> None:
+    bare = files.span("t", 1, "tool", tool__name="search", tool__call__arguments="acme revenue")
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": "I search."}]}]
+    first = files.span("t", 0, "completion", output__messages=said)
+    path = files.write_lines(tmp_path / "o.json", files.otlp(bare, first))
+    assert told(path) == [("search", "ok", "answered")]
+    (call,) = files.read(path)[0].calls
+    assert (call.arguments, call.words) == ({"arguments": "acme revenue"}, "I search.")
+
+
 def test_spans_of_chats_alone_have_their_calls_in_the_messages(tmp_path: Path) -> None:
     asked = {"role": "user", "parts": [{"type": "text", "content": "Go."}]}
     made = {"role": "assistant", "parts": [{"type": "tool_call", "id": "a", "name": "look", "arguments": {}}]}
