@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.imports.chat import Chat, arguments_of, read_chat, read_tools
-from core_eval.imports.fields import RecordError, count, kind, listed, mapping, objects, parsed
+from core_eval.imports.fields import RecordError, count, kind, listed, mapping, objects, parsed, words
 from core_eval.imports.importer import Importer, Read
 from core_eval.imports.record import NO_ANSWER, ImportedTrace, MadeCall, Message
 from core_eval.imports.source import Shape, Source, record_of
@@ -241,7 +241,7 @@ def _answer(span: _Span) -> Message:
     said = _messages(span.values, "gen_ai.output.messages")
     return Message(
         "assistant",
-        "\n".join(str(one["content"]) for one in said if one["content"]),
+        "\n".join(filter(None, (words(one["content"]) for one in said))),
         (),
         count(span.values.get("gen_ai.usage.input_tokens")),
         count(span.values.get("gen_ai.usage.output_tokens")),
