@@ -28,7 +28,7 @@ from core_eval.path.calls import StepVerdict
 from core_eval.path.metrics import concordance, efficiency, similarity
 from core_eval.path.stages import Stages
 
-WORK = 10_000_000
+WORK = 4_000_000
 """Beyond so many steps of a dynamic programme (about two seconds), a score is given as bounds."""
 SEARCH_WORK = 3_000_000
 """The same of the search for excess, whose steps take longer."""
@@ -238,13 +238,15 @@ class _Search:
 
     def _stage(self, stage: Stage, steps: Sequence[int], table: _Table) -> _Table:
         others = Counter(stage) - Counter(steps)
-        alike = sum(times for token, times in others.items() if token not in self._path)
-        named = [(token, times) for token, times in others.items() if token in self._path]
+        called = set(self._path)
+        alike = sum(times for token, times in others.items() if token not in called)
+        named = [(token, times) for token, times in others.items() if token in called]
+        tokens = [token for token, _ in named]
         level: dict[_Made, _Table] = {(0, (), alike, tuple(times for _, times in named)): table}
         for _ in stage:
             below: dict[_Made, _Table] = {}
             for made, rows in level.items():
-                for token, cost, after in _next(made, steps, [token for token, _ in named]):
+                for token, cost, after in _next(made, steps, tokens, self._most):
                     more = self._extended(rows, token, cost, _waits(after))
                     known = below.setdefault(after, more) if more else more
                     if known is not more:
@@ -263,7 +265,9 @@ class _Search:
         return {excess + cost: _extended(rows[excess], tokens, self._path) for excess in within}
 
 
-def _next(made: _Made, steps: Sequence[int], named: Sequence[int]) -> Iterator[tuple[int, int, _Made]]:
+def _next(
+    made: _Made, steps: Sequence[int], named: Sequence[int], most: int
+) -> Iterator[tuple[int, int, _Made]]:
     """Yield each step that may follow in a stage, as its token, its excess, and what is made then.
 
     A token of -1 is equal to no call.
@@ -274,14 +278,15 @@ def _next(made: _Made, steps: Sequence[int], named: Sequence[int]) -> Iterator[t
         if steps[place] not in held[:number]:
             passed = begun - place - 1 - (len(waiting) - number - 1)
             yield steps[place], passed, (begun, waiting[:number] + waiting[number + 1 :], alike, others)
-    for place in range(begun, len(steps)):
+    # Each step that waits adds to the excess.
+    for place in range(begun, min(len(steps), begun + most + 1)):
         if steps[place] not in held:
             yield steps[place], 0, (place + 1, waiting + tuple(range(begun, place)), alike, others)
         held.append(steps[place])
     if alike:
         yield -1, 0, (begun, waiting, alike - 1, others)
     for number, token in enumerate(named):
-        if others[number] and token not in held:
+        if others[number] and token not in steps[begun:] and all(steps[place] != token for place in waiting):
             rest = (*others[:number], others[number] - 1, *others[number + 1 :])
             yield token, 0, (begun, waiting, alike, rest)
 

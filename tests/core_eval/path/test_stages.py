@@ -140,3 +140,15 @@ def test_what_may_follow_what_is_that_of_the_golden_paths(monkeypatch):
                     if s == first
                 )
                 assert staged.stages.may_follow(second, first) is follows
+
+
+def test_a_very_large_set_ends_in_time(monkeypatch):
+    monkeypatch.setattr(staged_alignment, "WORK", 200_000)
+    monkeypatch.setattr(staged_alignment, "SEARCH_WORK", 100_000)
+    steps = [f"step{number}" for number in range(500)]
+    task = compile_plan([{"any_order": steps}, "lock"], free_reads=[], file="f", task="t")
+    begun = process_time()
+    scores = score_path(task, [Call(name, {}) for name in ("lock", *steps[::-1][:499], "unknown")])
+    # Measured: 0.1 s; without the limit of waiting steps, minutes.
+    assert process_time() - begun < 5
+    assert scores.bounds["pc_ktc"][0] > 0.4
