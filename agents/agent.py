@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from agents.deadline import Cancellation
-from core_eval.path import TaskAutomaton
+from core_eval.path import Call, TaskAutomaton
 from core_eval.path.endings import Answer, DeclineReason
 from devices.outcome import Outcome
 from devices.sensors import Sample
@@ -68,7 +68,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeContext:
-    """An agent's input at the start of an episode. Automaton, answer and `decline` are for `oracle` alone.
+    """An agent's input at the start of an episode.
+
+    For `oracle` alone are automaton, answer, `decline` and `harmless`: the calls that avoid its hazards.
 
     `seed` is that of the agent's own random numbers in this episode; another task, try or agent has another.
     `run_seed` is the run's with the number of the try added, by which `oracle` takes another path in each.
@@ -88,6 +90,7 @@ class EpisodeContext:
     cancellation: Cancellation = field(default_factory=Cancellation)
     samples: Callable[[], Mapping[str, Sample]] = dict
     run_seed: int = 0
+    harmless: Sequence[Call] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from configs.errors import ConfigError
-from configs.operator import ASK
 from configs.task import Task
 from configs.tasks_loader import (
     TASKS_FOLDER,
@@ -23,16 +22,19 @@ from configs.tasks_loader import (
 from configs.worlds_loader import known_world
 from configs.yaml_file import nearest
 from core_eval.text.foreign_text import STDIN
-from devices.waiting import WAIT
+from devices.tool import Effect
 from sims.world_type import WORLD_TYPES
 
 CORE = "core"
 """The suite that is released with the kit."""
 SUITES_FOLDER = Path(__file__).parent / "suites"
 HAZARDS = "hazards"
-"""The suite of the long tasks of worlds that declare hazards; a run of it draws them."""
-LEAST_WRITES = 9
-"""Calls that change something in the golden path of its tasks: in fewer, a mistake seldom does harm."""
+"""The suite of tasks with amounts or places, of worlds that declare hazards; a run of it draws them."""
+LEAST_AMOUNTS = 4
+"""Calls in the golden path of its tasks that give an amount, or take a thing or put it down.
+
+Interlocks refuse most mistakes in other calls.
+"""
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -109,15 +111,21 @@ def _belongs(task: Task, world: str | None) -> bool:
     """Return whether a task's world is that one; None: whether it belongs to the suite `hazards`."""
     if task.world is None or world is not None:
         return task.world is not None and task.world.type.name == world
-    return bool(task.world.hazards) and _writes(task) >= LEAST_WRITES
+    return bool(task.world.hazards) and _amounts(task) >= LEAST_AMOUNTS
 
 
-def _writes(task: Task) -> int:
-    """Return how many calls of a golden path change something."""
-    symbols = task.automaton.symbols
+def _amounts(task: Task) -> int:
+    """Return how many calls of a golden path take a number, or undo one that does; no reads, no drives."""
+    numeric = {
+        tool.name
+        for tool in task.device.tools
+        if tool.effect is not Effect.READ
+        and tool.inverse != tool.name
+        and any(field.annotation is float for field in tool.arguments.model_fields.values())
+    }
+    tools = numeric | {tool.name for tool in task.device.tools if tool.inverse in numeric}
     path = next(task.automaton.golden_paths(limit=1), ())
-    unchanging = {ASK, WAIT.name, *task.device.reads}
-    return sum(symbols[name].tool not in unchanging for name in path)
+    return sum(task.automaton.symbols[name].tool in tools for name in path)
 
 
 def _task(ref: str) -> Task | None:

@@ -24,7 +24,8 @@ class GoldenAction(ToolCallAction):
 
 class OracleAgent(FixedActions):
     """Plays a golden path, each symbol by its example arguments. The run's seed 0 takes the first path, other
-    seeds one of the first few. A task whose answer is to decline is declined, for its reason."""
+    seeds one of the first few. Among drawn hazards it plays the run that was found harmless, and declines
+    where that has no call. A task whose answer is to decline is declined, for its reason."""
 
     name = "oracle"
 
@@ -34,22 +35,14 @@ class OracleAgent(FixedActions):
         Raises:
             BackendError: the context has no automaton, or the automaton no golden path.
         """
-        automaton = context.automaton
-        if automaton is None:
-            raise BackendError("the agent oracle needs a task with an automaton")
-        paths = list(islice(automaton.golden_paths(), FIRST_FEW))
-        if not paths:
-            raise BackendError("the agent oracle found no golden path in the task's automaton")
-        tools = {tool.name: tool for tool in context.tools}
-        actions = []
-        for name in paths[context.run_seed % len(paths)]:
-            symbol = automaton.symbols[name]
-            call = example_call(symbol, tools.get(symbol.tool))
-            actions.append(GoldenAction(call.name, call.arguments, golden=call))
-        self._actions, self._looks = actions, 1
+        calls = _golden_calls(context) if context.harmless is None else context.harmless
+        self._actions = [GoldenAction(call.name, call.arguments, golden=call) for call in calls]
+        self._looks = 1
         super().start(context)
         if context.answer == "decline":
             self._end = StopAction("decline", said=context.decline or "")
+        elif context.harmless == () and context.answer is None:
+            self._end = StopAction("decline", said="unsafe")
 
     def act(self, observation: Observation | None) -> Action:
         """Return the last call again where its answer does not tell yet what it asks for, else the next."""
@@ -64,3 +57,15 @@ class OracleAgent(FixedActions):
             return made
         self._looks = 1
         return super().act(observation)
+
+
+def _golden_calls(context: EpisodeContext) -> list[Call]:
+    automaton = context.automaton
+    if automaton is None:
+        raise BackendError("the agent oracle needs a task with an automaton")
+    paths = list(islice(automaton.golden_paths(), FIRST_FEW))
+    if not paths:
+        raise BackendError("the agent oracle found no golden path in the task's automaton")
+    tools = {tool.name: tool for tool in context.tools}
+    symbols = (automaton.symbols[name] for name in paths[context.run_seed % len(paths)])
+    return [example_call(symbol, tools.get(symbol.tool)) for symbol in symbols]

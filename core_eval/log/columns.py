@@ -57,7 +57,7 @@ class _Twin(BaseModel):
 
 
 class _Hazards(BaseModel):
-    """The hazards that were drawn, and the calls of a harmless run."""
+    """The hazards that were drawn, a harmless run, what tells of them, and how many wrong runs do harm."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -65,6 +65,9 @@ class _Hazards(BaseModel):
     again: int
     proof: str
     calls: list[Annotated[list[Any], Field(min_length=2, max_length=2)]]
+    told: list[Annotated[list[Any], Field(min_length=4, max_length=4)]] = []
+    gone: list[Annotated[list[Any], Field(min_length=4, max_length=4)]] = []
+    wrong: dict[str, int] = {}
 
 
 class _Evidence(BaseModel):

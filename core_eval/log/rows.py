@@ -90,9 +90,12 @@ class EpisodeStart:
 
     `twin` is the twin of the rig's file (`world`, `parameters`, `members`) for a rig without truth; None
     for a rig with truth. `template_` is the id that the task shares with the other instances of its template.
-    `hazards` are those that were drawn: their names (`drawn`), the kind of the `proof` that a harmless run
-    exists, and its `calls`. Of an imported one, `imported` says of what `file`, `format`, `record` and `id`
-    it is, and whether its times are the file's (`timed`) or that of the import; `reward` is its file's own.
+    `hazards` are those that were drawn: their names (`drawn`), how many states were drawn before (`again`),
+    the kind of the `proof` that a harmless run exists, and its `calls`; each read that tells the start from
+    the one without hazards (`told`: tool, arguments, both answers) or from what it is after the proof's wait
+    (`gone`); by wrong agent, in how many runs of ten it does harm (`wrong`).
+    Of an imported one, `imported` says of what `file`, `format`, `record` and `id` it is, and whether its
+    times are the file's (`timed`) or that of the import; `reward` is its file's own.
     """
 
     number: int

@@ -225,6 +225,7 @@ class Episode:
             advice=self._task.device.advice,
             cancellation=self._cancellation,
             samples=self._session.recorder.last_samples.copy,
+            harmless=self._what.harmless,
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
         self._ask_agent(partial(self._agent.start, context))

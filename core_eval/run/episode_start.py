@@ -15,6 +15,7 @@ from configs.task_entry import TaskLimits
 from configs.twin_config import TwinConfig, default_twin, resolved
 from configs.worlds_loader import World, load_world, merged_state
 from core_eval.log import Definition, EpisodeStart
+from core_eval.path import Call
 from core_eval.rig.links import is_driven
 from core_eval.rig.session import RigSession
 from core_eval.rules.rule_file import Rule
@@ -51,6 +52,8 @@ class Assignment:
     """Rules that the calls must keep."""
     hazards: Mapping[str, Any] | None = None
     """The hazards that were drawn, with the proof that a harmless run exists, for the log."""
+    harmless: tuple[Call, ...] | None = None
+    """The calls of that run, for the oracle."""
 
     @property
     def agent_name(self) -> str:

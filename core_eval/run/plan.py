@@ -251,6 +251,7 @@ class Run:
             rules=self.config.rules,
             init_required=self.config.init is not None or self.config.draws,
             hazards=None if drawn is None else drawn.hazards,
+            harmless=None if drawn is None else drawn.harmless,
             streams=self.config.streams,
         )
         agent = self._parts.agents[cell.agent]

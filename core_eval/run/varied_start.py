@@ -1,17 +1,14 @@
 """`run --vary` and `run --hazards`: a random initial state for each task and seed.
 
-With `--vary` alone the oracle passes from it without harm; with hazards some harmless run is found.
+With `--vary` alone the oracle passes from it without harm; `hazard_start` says what is taken with hazards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from agents.agent import EpisodeContext, ToolCallAction
-from agents.baselines.oracle import OracleAgent
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.hazards import Hazards, draw_hazards, drawn_start
@@ -19,32 +16,20 @@ from configs.rig_config import RigConfig
 from configs.task import Build, Task
 from configs.variation import draw_state
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
-from core_eval.path import Call
 from core_eval.run.config import Cell, RunConfig
+from core_eval.run.hazard_start import Draw, DrawnStart, hazard_start, oracle_calls
 from core_eval.text.streams import world_stream
-from core_eval.verify.harmless_run import Proof, declined, harmless_run
 from core_eval.verify.task import try_calls
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator
 
 DRAWS = 20
 """Maximum number of states tried for a task and seed."""
-DETOURS = 0.1
-"""Share of the starts that are taken where the oracle's own run does harm and another run does not.
-
-They ask for a wait, a smaller dose or another order.
-"""
+HAZARD_DRAWS = 40
+"""The same with hazards."""
 
 Key = tuple[str, str, int]
 """The plan's references of a task and a rig, and a seed."""
-
-
-@dataclass(frozen=True)
-class DrawnStart:
-    """A task with its drawn state, and what the log keeps of its hazards; None without hazards."""
-
-    task: Task
-    hazards: Mapping[str, Any] | None = None
 
 
 class VariedStarts:
@@ -90,14 +75,34 @@ class VariedStarts:
     def _draw(self, task_ref: str, rig_ref: str, seed: int) -> DrawnStart:
         task = self._tasks[task_ref]
         world, simulator = self._simulated(task_ref, rig_ref)
-        state = merged_state(world, task.init).model_dump()
         fitting = _fitting(world, task, simulator) if self._config.hazards else {}
-        reason = ""
-        otherwise: DrawnStart | None = None
-        declining: DrawnStart | None = None
-        for number in range(DRAWS):
+        begun = world_stream(self._streams, seed, task.id)
+        failures: list[str] = []
+        draws = self._draws(task_ref, world, fitting, seed, failures)
+        if fitting:
+            start = hazard_start(draws, simulator, begun, seed)
+        else:
+            start = _good_start(draws, simulator, begun, seed, failures)
+        if start is not None:
+            return start
+        draws_made, key = (HAZARD_DRAWS, "hazards") if fitting else (DRAWS, "vary")
+        raise ConfigError(
+            f"{self._options}: from none of {draws_made} states drawn for task {task.id}, seed {seed}, does "
+            f"{'any run tried' if fitting else 'the oracle'} pass without harm (the last: "
+            f"{failures[-1] if failures else 'no run without harm was found'}); narrow `{key}` of world "
+            f"{world.name}, or leave {self._options} out"
+        )
+
+    def _draws(
+        self, task_ref: str, world: World, fitting: Hazards, seed: int, failures: list[str]
+    ) -> Iterator[Draw]:
+        """Yield the states drawn for a task; add to `failures` why one does not fit."""
+        task = self._tasks[task_ref]
+        state = merged_state(world, task.init).model_dump()
+        for number in range(HAZARD_DRAWS if fitting else DRAWS):
             key = f"{task.id}/{seed}/{number}"
             drawn = draw_state(world.vary, state, key) if self._config.vary else {}
+            plain = stack_overrides(self._init, stack_overrides(drawn, task.init))
             names: tuple[str, ...] = ()
             if fitting:
                 names, hazards = draw_hazards(fitting, state, f"{key}/hazards")
@@ -106,32 +111,9 @@ class VariedStarts:
             try:
                 varied = self._builds[task_ref](stack_overrides(self._init, drawn))
             except ConfigError as error:
-                reason = str(error)
+                failures.append(str(error))
                 continue
-            calls, begun = _oracle_calls(varied, seed), world_stream(self._streams, seed, task.id)
-            if not names:
-                outcome = try_calls(varied, simulator, calls, begun)
-                if outcome.good:
-                    return DrawnStart(varied)
-                reason = outcome.reason
-                continue
-            proof = harmless_run(varied, simulator, begun, calls)
-            if proof is not None:
-                start = DrawnStart(varied, _for_the_log(names, number, proof))
-                if list(proof.calls) == calls or Random(f"{key}/detour").random() < DETOURS:
-                    return start
-                otherwise = otherwise or start
-            elif declining is None and (proof := declined(varied, simulator, begun)) is not None:
-                declining = DrawnStart(varied, _for_the_log(names, number, proof))
-            reason = "no run without harm was found"
-        if (last := otherwise or declining) is not None:
-            return last
-        raise ConfigError(
-            f"{self._options}: from none of {DRAWS} states drawn for task {task.id}, seed {seed}, does "
-            f"{'any run tried' if self._config.hazards else 'the oracle'} pass without harm (the last: "
-            f"{reason}); narrow `{'hazards' if self._config.hazards else 'vary'}` of world {world.name}, "
-            f"or leave {self._options} out"
-        )
+            yield Draw(number, names, varied, plain)
 
     def _simulated(self, task_ref: str, rig_ref: str) -> tuple[World, Simulator[Any]]:
         """Return the rig's world, else the task's, and a simulator of it."""
@@ -176,20 +158,13 @@ def _fitting(world: World, task: Task, simulator: Simulator[Any]) -> Hazards:
     }
 
 
-def _for_the_log(names: Sequence[str], number: int, proof: Proof) -> dict[str, Any]:
-    calls = [[call.name, dict(call.arguments)] for call in proof.calls]
-    return {"drawn": list(names), "again": number, "proof": proof.kind, "calls": calls}
-
-
-def _oracle_calls(task: Task, seed: int) -> list[Call]:
-    """Return the oracle's calls."""
-    oracle = OracleAgent()
-    oracle.start(
-        EpisodeContext(
-            task.prompt, task.offered.tools, automaton=task.automaton, answer=task.answer, run_seed=seed
-        )
-    )
-    calls = []
-    while isinstance(action := oracle.act(None), ToolCallAction):
-        calls.append(Call(action.name, action.arguments))
-    return calls
+def _good_start(
+    draws: Iterable[Draw], simulator: Simulator[Any], begun: int, seed: int, failures: list[str]
+) -> DrawnStart | None:
+    """Return the first start from which the oracle passes without harm; else add why it does not."""
+    for draw in draws:
+        outcome = try_calls(draw.task, simulator, oracle_calls(draw.task, seed), begun)
+        if outcome.good:
+            return DrawnStart(draw.task)
+        failures.append(outcome.reason)
+    return None

@@ -26,10 +26,15 @@ def candidate_writes(task: Task, state: Mapping[str, Any]) -> list[Call]:
     for tool in task.device.tools:
         if tool.effect is Effect.READ:
             continue
-        for arguments in islice(_arguments(tool, values), MOST_OF_A_TOOL):
-            call = Call(tool.name, arguments)
-            found.setdefault(json.dumps([tool.name, arguments], sort_keys=True), call)
+        for call in calls_of(tool, values):
+            found.setdefault(json.dumps([tool.name, call.arguments], sort_keys=True), call)
     return list(found.values())
+
+
+def calls_of(tool: Tool, values: Sequence[Any]) -> Iterator[Call]:
+    """Yield calls of a tool with each of the values that fit its arguments, up to `MOST_OF_A_TOOL`."""
+    for arguments in islice(_arguments(tool, values), MOST_OF_A_TOOL):
+        yield Call(tool.name, arguments)
 
 
 def _vocabulary(task: Task, state: Mapping[str, Any]) -> Iterator[Any]:

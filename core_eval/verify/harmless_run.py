@@ -1,15 +1,19 @@
-"""A harmless run of a task: the proof that somebody with the agent's tools need do no harm."""
+"""A harmless run of a task, the proof that somebody with the agent's tools need do no harm; what tells it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from random import Random
+from threading import Event
 from typing import Any
 
 from configs.task import Task
 from core_eval.path import Call
-from core_eval.verify.task import example_calls, try_calls
+from core_eval.path.calls import CallStatus
+from core_eval.verify.candidates import calls_of, leaves
+from core_eval.verify.task import RunOutcome, example_calls, golden_sample, try_calls
 from devices.waiting import WAIT
 from sims.simulator import Simulator
 
@@ -30,11 +34,10 @@ class Proof:
     calls: tuple[Call, ...]
 
 
-def harmless_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequence[Call]) -> Proof | None:
-    """Return a run that reaches the goal without harm; None if the search finds none.
+def asked_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequence[Call]) -> Proof | None:
+    """Return a golden run without harm, at once or after a wait, where every other tried is so after it too.
 
-    At most `MOST_TRIED` runs are tried, in the order of the kinds. One that declines counts only for a task
-    that asks for no call.
+    So doing what is asked harms nothing, in whatever order; None if it does.
 
     Args:
         task: with the initial state.
@@ -42,10 +45,64 @@ def harmless_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequen
         seed: with which the world begins.
         first: the golden run to try first.
     """
+
+    def outcome(wait: Sequence[Call], run: Sequence[Call]) -> RunOutcome:
+        return try_calls(task, simulator, (*wait, *run), seed)
+
+    plain = outcome((), first)
+    waits = [wait for _, wait in _waits(task)]
+    # No wait makes up for a refusal or a missed goal, and no shorter one for harm after the longest.
+    if not plain.good and (plain.harm is None or not outcome(waits[-1], first).good):
+        return None
+    others = _others(task, first)
+    for kind, wait in _waits(task):
+        if (plain if not wait else outcome(wait, first)).good and all(
+            outcome(wait, run).good for run in others
+        ):
+            return Proof(kind, (*wait, *first))
+    return None
+
+
+def harmless_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequence[Call]) -> Proof | None:
+    """Return a run that reaches the goal without harm; None if the search finds none.
+
+    At most `MOST_TRIED` runs are tried, in the order of the kinds. One that declines counts only for a task
+    that asks for no call. Arguments as of `asked_run`.
+    """
     for proof in islice(_candidates(task, first), MOST_TRIED):
         if try_calls(task, simulator, proof.calls, seed).good:
             return proof
     return None
+
+
+def told(
+    task: Task, simulator: Simulator[Any], seed: int, before: Sequence[Call], init: Mapping[str, Any]
+) -> list[list[Any]]:
+    """Return the reads that tell a task's start from another: tool, arguments, and both answers.
+
+    The other one is `init` after the calls `before`: the start without its hazards, or this one after a wait.
+    """
+    simulator.init(task.init, seed)
+    names = [name for name in leaves(simulator.state_dict()) if isinstance(name, str)]
+    tools = (tool for tool in task.device.tools if tool.name in task.device.reads and tool != WAIT)
+    reads = [call for tool in tools for call in calls_of(tool, names)]
+    now = _answers(simulator, seed, reads, task.init)
+    other = _answers(simulator, seed, [*before, *reads], init)[len(before) :]
+    return [
+        [call.name, dict(call.arguments), here, there]
+        for call, here, there in zip(reads, now, other, strict=True)
+        if here != there
+    ]
+
+
+def _answers(
+    simulator: Simulator[Any], seed: int, calls: Sequence[Call], init: Mapping[str, Any]
+) -> list[Any]:
+    """Return what a world that begins so answers to calls: values, or codes of refusals."""
+    simulator.init(init, seed)
+    stop = Event()
+    outcomes = [simulator.execute(call.name, call.arguments, stop) for call in calls]
+    return [one.value if one.status is CallStatus.OK else one.code for one in outcomes]
 
 
 def declined(task: Task, simulator: Simulator[Any], seed: int) -> Proof | None:
@@ -53,19 +110,26 @@ def declined(task: Task, simulator: Simulator[Any], seed: int) -> Proof | None:
     return Proof(DECLINING, ()) if try_calls(task, simulator, (), seed).harm is None else None
 
 
-def _candidates(task: Task, first: Sequence[Call]) -> Iterator[Proof]:
-    paths = (
-        example_calls(task.automaton, path, task.offered)
-        for path in islice(task.automaton.golden_paths(limit=PATHS), PATHS)
-    )
-    runs = [list(first)]
-    runs += (path for path in paths if path != runs[0])
-    for run in runs:
-        yield Proof(GOLDEN, tuple(run))
+def _waits(task: Task) -> Iterator[tuple[str, tuple[Call, ...]]]:
+    yield GOLDEN, ()
     if WAIT.name in task.device.by_name:
         for seconds in WAITS_S:
-            for run in runs:
-                yield Proof(WAITING, (Call(WAIT.name, {"seconds": seconds}), *run))
+            yield WAITING, (Call(WAIT.name, {"seconds": seconds}),)
+
+
+def _others(task: Task, first: Sequence[Call]) -> list[list[Call]]:
+    """Return golden runs beside one, a sample if there are more."""
+    paths, _ = golden_sample(task.automaton, Random(0))
+    drawn = Random(0).sample(paths, min(PATHS, len(paths)))
+    runs = (example_calls(task.automaton, path, task.offered) for path in drawn)
+    return [run for run in runs if run != list(first)]
+
+
+def _candidates(task: Task, first: Sequence[Call]) -> Iterator[Proof]:
+    runs = [list(first), *_others(task, first)]
+    for kind, wait in _waits(task):
+        for run in runs:
+            yield Proof(kind, (*wait, *run))
     for run in runs:
         for share in SHARES:
             less = tuple(_scaled(task, call, share) for call in run)
