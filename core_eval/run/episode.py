@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agents.agent import (
     Action,
@@ -32,7 +32,6 @@ from core_eval.rig.simulator_process import RigError
 from core_eval.rules.episode import EpisodeRules
 from core_eval.rules.episode import as_logged as as_logged_finding
 from core_eval.rules.monitor import Finding
-from core_eval.run.ahead import TwinAhead
 from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
@@ -44,6 +43,9 @@ from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver, Question, Reply, TerminalApprover
 from firmware_bridge.envelope import Envelope
 from firmware_bridge.guard import Guard, GuardDecision, GuardMode
+
+if TYPE_CHECKING:
+    from core_eval.run.ahead import TwinAhead
 
 RUNAWAY_STEPS = 10_000
 STOPPED = "stopped by a person"
@@ -133,6 +135,9 @@ class Episode:
         self._emit(episode.row)
         asked = self._what.guard or self._session.config.guard
         if asked == GuardMode.TWIN:
+            # It needs numpy, which a run without a twin does not.
+            from core_eval.run.ahead import TwinAhead
+
             self._ahead = TwinAhead(self._emit)
         self._session.record_to(episode, self._emit if self._ahead is None else self._ahead.hear)
         ending = Ending("interrupted", "signal")
