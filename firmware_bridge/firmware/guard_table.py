@@ -205,7 +205,12 @@ class _ToolTable:
     """The symbols of one tool, by which a call of it finds its own."""
 
     def __init__(self, symbols: Sequence[Symbol], names: Sequence[str]) -> None:
-        used = {name for symbol in symbols for name in symbol.arguments} - {ANY_ARGUMENTS}
+        used = {
+            name
+            for symbol in symbols
+            for name, pattern in symbol.arguments.items()
+            if name != ANY_ARGUMENTS and not (isinstance(pattern, Anything) and pattern.may_be_missing)
+        }
         if any(not symbol.arguments for symbol in symbols):
             used |= set(names)
         self.arguments = {name: _Argument(place) for place, name in enumerate(names) if name in used}

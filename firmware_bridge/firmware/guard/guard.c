@@ -1,5 +1,6 @@
 #include "guard.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { BLOCKS = 0x01, READS = 0x01, PASSES = 0x02, TOOL_SHIFT = 3 };
@@ -98,11 +99,16 @@ static SEPARATE uint8_t cuts_below(const uint8_t *key, const uint8_t *at) {
     return low;
 }
 
-/* The square of a number's distance from a place, in 1e-9, where it is below 2^31. */
-static SEPARATE uint64_t apart(const uint8_t *key, const uint8_t *place) {
+/* A call's arguments as the table's cells; of a tool with discs also the values of numbers in 1e-9, modulo 2^32. */
+struct cells {
+    uint8_t cell[GUARD_MOST_ARGUMENTS];
+    uint32_t nano[GUARD_MOST_ARGUMENTS];
+};
+
+static SEPARATE uint32_t nano_of(const uint8_t *key) {
     uint8_t inverted = key[0] & 0x80 ? 0 : 0xFF;
     int8_t digits = (int8_t)(((*key++ ^ inverted) & 0x7F) - POWER_ZERO + 9);
-    uint32_t away = 0;
+    uint32_t value = 0;
 
     for (uint8_t left = DIGITS; digits > 0; digits = (int8_t)(digits - 2)) {
         uint8_t pair = 0;
@@ -111,26 +117,25 @@ static SEPARATE uint64_t apart(const uint8_t *key, const uint8_t *place) {
             left = (uint8_t)(left - 2);
         }
         uint8_t tens = pair >> 4;
-        away = digits == 1 ? 10 * away + tens : 100 * away + (uint8_t)(10 * tens + (pair & 0x0F));
+        value = digits == 1 ? 10 * value + tens : 100 * value + (uint8_t)(10 * tens + (pair & 0x0F));
     }
-    away = (inverted ? 0 - away : away) - word32(place);
+    return inverted ? 0 - value : value;
+}
+
+/* The square of a distance, where it is below 2^31. */
+static SEPARATE uint64_t apart(uint32_t value, const uint8_t *place) {
+    uint32_t away = value - word32(place);
     away = away >> 31 ? 0 - away : away;
     return (uint64_t)away * away;
 }
 
-static SEPARATE uint8_t in_disc(const uint8_t *disc, const uint8_t keys[][KEY_BYTES]) {
+static SEPARATE uint8_t in_disc(const uint8_t *disc, const uint32_t *nano) {
     uint32_t radius = word32(disc + 9);
-    uint64_t squares = apart(keys[disc[0] >> 4], disc + 1);
+    uint64_t squares = apart(nano[disc[0] >> 4], disc + 1);
 
-    squares += apart(keys[disc[0] & 0x0F], disc + 5);
+    squares += apart(nano[disc[0] & 0x0F], disc + 5);
     return squares <= (uint64_t)radius * radius;
 }
-
-/* A call's arguments as the table's cells, and the keys of those that are numbers. */
-struct cells {
-    uint8_t cell[GUARD_MOST_ARGUMENTS];
-    uint8_t key[GUARD_MOST_ARGUMENTS][KEY_BYTES];
-};
 
 /* The place of a word among those that come next; CELL_OTHER where it is none of them. */
 static SEPARATE uint8_t word_cell(const uint8_t *at, uint8_t many, const struct guard_value *value) {
@@ -145,15 +150,21 @@ static SEPARATE uint8_t word_cell(const uint8_t *at, uint8_t many, const struct 
     return CELL_OTHER;
 }
 
-/* The cell of an argument; its part of the table is here. */
-static SEPARATE uint8_t cell_of(const uint8_t *at, const struct guard_value *value, uint8_t *key) {
-    uint8_t words = at[0] & 1;
+/* The cell of an argument, whose part of the table is here; and the value of a number, where it is asked for. */
+static SEPARATE uint8_t cell_of(const uint8_t *at, const struct guard_value *value, uint32_t *nano) {
+    uint8_t words = at[0] & 1, key[KEY_BYTES];
 
+    if (nano) {
+        *nano = 0;
+    }
     if (value->kind == GUARD_TEXT && words) {
         return word_cell(at + 2, at[1], value);
     }
     if (value->kind == GUARD_NUMBER && !words) {
         write_key(value, key);
+        if (nano) {
+            *nano = nano_of(key);
+        }
         return (uint8_t)(CELL_FIRST + cuts_below(key, at + 2));
     }
     return value->kind == GUARD_MISSING ? CELL_MISSING : CELL_OTHER;
@@ -171,7 +182,7 @@ static SEPARATE uint8_t fitting(const uint8_t *at, const uint8_t *tool, const st
             at += 2;
         }
         at = after;
-        if (left == 0 && (head <= EACH || in_disc(tool + 4 + ((head >> 1) - 1) * DISC_BYTES, cells->key))) {
+        if (left == 0 && (head <= EACH || in_disc(tool + 4 + ((head >> 1) - 1) * DISC_BYTES, cells->nano))) {
             return (uint8_t)(symbol + (head & EACH ? cell[-1] - at[-2] : 0));
         }
         symbol++;
@@ -191,7 +202,8 @@ static uint8_t symbol_of(const uint8_t *tool, const struct guard_value *values, 
 
     for (uint8_t i = 0; i < tool[1]; i++) {
         uint8_t place = at[2] >> 1;
-        cells.cell[i] = cell_of(at + 2, place < count ? values + place : &missing, cells.key[i]);
+        uint32_t *nano = tool[2] ? cells.nano + i : NULL;
+        cells.cell[i] = cell_of(at + 2, place < count ? values + place : &missing, nano);
         at += word(at);
     }
     return fitting(at, tool, &cells);

@@ -112,7 +112,7 @@ static void take_kept_run(void) {
         slot = (uint8_t)((slot + 1) % SLOTS);
     }
     slot_open = board_eeprom_read(slot_at(slot)) == OPEN;
-    kept = found && !slot_open;
+    kept = !slot_open && (found || header.mark == NEVER);
 }
 
 void chip_guard_init(void) {
@@ -120,7 +120,6 @@ void chip_guard_init(void) {
     guard_begin();
     take_kept_table();
     take_kept_run();
-    kept |= header.mark == NEVER;
 }
 
 static void write_now(uint16_t at, uint8_t byte) {

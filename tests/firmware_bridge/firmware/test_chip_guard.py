@@ -9,6 +9,7 @@ from chip_guard import GuardHost, hostile_frames
 from firmware_native import compile_rover
 
 from configs.tasks_loader import load_task
+from core_eval.cli.main import main
 from firmware_bridge.firmware.guard_table import ChipMode, compile_guard
 from firmware_bridge.guard_loader import PIECE_BYTES, code_of
 
@@ -188,6 +189,23 @@ def test_wherever_the_power_goes_the_guard_is_whole_or_says_so(
     assert ("lost", None, None, None) in states
     whole = {(TABLE.name, True, 1), (TABLE.name, True, 0), (TABLE.name, False, 0), (OBSERVING.name, True, 0)}
     assert {state[1:] for state in states if state[0] == "on"} <= whole | {(OBSERVING.name, False, 0)}
+
+
+def test_a_linked_table_holds_until_another_one_is_loaded(tmp_path: Path) -> None:
+    header = tmp_path / "guard_table.h"
+    assert main(["firmware", "guard", "water_one_plant", "-o", str(header)]) == 0
+    compiled = compile_rover(tmp_path, f'-DGUARD_TABLE="{header}"')
+    host = GuardHost(compiled, tmp_path)
+    first = host.guard()
+    assert (first["state"], first["table"], first["kept"], first["generation"]) == ("on", TABLE.name, True, 0)
+    assert host.call("harvest_fruit", plant_id="plant_A")["error"]["code"] == "guard"
+    open_slot = GuardHost(compiled, tmp_path, bytes(host.rover.eeprom)).guard()
+    host.settle()
+    again = GuardHost(compiled, tmp_path, bytes(host.rover.eeprom))
+    assert (open_slot["kept"], again.guard()["kept"], again.guard()["prevented"]) == (False, True, 1)
+    assert again.load(OBSERVING.data)["table"] == OBSERVING.name
+    again.settle()
+    assert GuardHost(compiled, tmp_path, bytes(again.rover.eeprom)).guard()["table"] == OBSERVING.name
 
 
 FRAMES = 3_000
