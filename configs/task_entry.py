@@ -48,6 +48,11 @@ class LeftOut(BaseModel):
             for tool, arguments in one.items()
         ]
 
+    @property
+    def tools(self) -> list[str]:
+        """The tools of its writes."""
+        return [tool for tool, _ in self._symbols]
+
     @model_validator(mode="after")
     def _has_patterns(self) -> Self:
         assert self._symbols

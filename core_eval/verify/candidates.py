@@ -21,11 +21,18 @@ def candidate_writes(task: Task, state: Mapping[str, Any]) -> list[Call]:
 
     Of a number of the plan also the half is tried, of a text also the empty one.
     """
+    return _candidates(task, state, [tool for tool in task.device.tools if tool.effect is not Effect.READ])
+
+
+def candidate_reads(task: Task, state: Mapping[str, Any]) -> list[Call]:
+    """Return calls of every tool that reads, with the same values."""
+    return _candidates(task, state, [tool for tool in task.device.tools if tool.effect is Effect.READ])
+
+
+def _candidates(task: Task, state: Mapping[str, Any], tools: Sequence[Tool]) -> list[Call]:
     values = list(_vocabulary(task, state))
     found: dict[str, Call] = {}
-    for tool in task.device.tools:
-        if tool.effect is Effect.READ:
-            continue
+    for tool in tools:
         for call in calls_of(tool, values):
             found.setdefault(json.dumps([tool.name, call.arguments], sort_keys=True), call)
     return list(found.values())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from threading import Event
 from typing import Any
@@ -10,21 +11,73 @@ from typing import Any
 from configs.task import Task
 from core_eval.path import Call, Symbol
 from core_eval.path.calls import CallStatus
+from core_eval.verify.candidates import candidate_reads
+from sims.overrides import stack_overrides
 from sims.simulator import Simulator
 
 
 def check_evidence(
     task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int
 ) -> tuple[list[str], list[str]]:
-    """Return a fault where no read tells why the task is to be declined, or why nothing is to be done."""
+    """Return a fault where no read tells why the task is to be declined, or why nothing is to be done.
+
+    Where nothing is to be done, the reads of the plan tell it, or any read that answers otherwise where the
+    goal does not hold.
+    """
     if task.answer is None:
         return [], []
     # A plan's own reads are run with its golden paths; where the task is to be declined, one tells why.
     looks = any(symbol.fact is not None for symbol in task.automaton.symbols.values())
-    if not (task.found_by or looks or (task.answer == "nothing" and any(paths))):
+    told = looks or (task.answer == "nothing" and (any(paths) or _can_be_read(task, simulator, seed)))
+    if not task.found_by and not told:
         return [f"found_by is missing: name a read that tells why the answer is {task.answer}"], []
     untold = [fault for symbol in task.found_by if (fault := _untold(task, symbol, simulator, seed))]
     return (untold if untold and len(untold) == len(task.found_by) else []), []
+
+
+def _can_be_read(task: Task, simulator: Simulator[Any], seed: int) -> bool:
+    """Return whether some read answers otherwise where a key of the goal has another value."""
+    simulator.init(task.init, seed)
+    state = simulator.state_dict()
+    reads = candidate_reads(task, state)
+    told = _answers(simulator, reads)
+    for key in () if task.goal is None else task.goal.patterns:
+        for other in _otherwise(key, state):
+            # Overrides that leave a name without its thing begin no world.
+            with suppress(LookupError):
+                begun = simulator.init(stack_overrides(task.init, other), seed)
+                if begun.status is CallStatus.OK and _answers(simulator, reads) != told:
+                    return True
+    return False
+
+
+def _otherwise(key: str, state: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield overrides in which the value of a dotted key is another one."""
+    if key in state:
+        value = state[key]
+        if isinstance(value, bool):
+            yield {key: not value}
+        elif isinstance(value, int | float):
+            yield from ({key: other} for other in (value + 1, value / 2, -value))
+        elif isinstance(value, str):
+            yield {key: f"{value} other"}
+        else:
+            yield {key: None}
+    parts = key.split(".")
+    for count in range(1, len(parts)):
+        inner = state.get(first := ".".join(parts[:count]))
+        if isinstance(inner, Mapping):
+            yield {first: None}
+            yield from ({first: other} for other in _otherwise(".".join(parts[count:]), inner))
+
+
+def _answers(simulator: Simulator[Any], reads: Sequence[Call]) -> list[Any]:
+    here, answers = simulator.snapshot(), []
+    for read in reads:
+        outcome = simulator.execute(read.name, read.arguments, Event())
+        answers.append((outcome.code, outcome.message, outcome.value))
+        simulator.restore(here)
+    return answers
 
 
 def _untold(task: Task, symbol: Symbol, simulator: Simulator[Any], seed: int) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from configs.task import Task
 from core_eval.verify.argument_ranges import check_ranges
+from core_eval.verify.conditions import check_conditions
 from core_eval.verify.evidence import check_evidence
 from core_eval.verify.goal_strength import check_goal
 from core_eval.verify.other_rigs import check_other_rigs
@@ -18,7 +19,15 @@ from core_eval.verify.task import Verification, verify_task
 from core_eval.verify.ways import check_ways
 from core_eval.verify.wording import check_wording, shared_paraphrases
 
-CHECKS = (check_evidence, check_wording, check_goal, check_complete, check_ways, check_ranges)
+CHECKS = (
+    check_evidence,
+    check_conditions,
+    check_wording,
+    check_goal,
+    check_complete,
+    check_ways,
+    check_ranges,
+)
 Verify = Callable[[Task], Verification]
 
 _shared: tuple[Sequence[Task], Verify] | None = None

@@ -204,7 +204,83 @@ CASES: dict[str, tuple[Entry, Break, str]] = {
         ),
         "found_by",
     ),
-    "nothing to do without a read": (LIGHTS, drop("found_by"), "found_by is missing"),
+    "nothing to do, of which no goal says what it is": (
+        LIGHTS,
+        both(drop("found_by"), drop("goal")),
+        "found_by is missing",
+    ),
+    "nothing to do where the goal asks for something": (
+        LIGHTS,
+        both(drop("found_by"), put("goal", value={"rooms.kitchen.lights": True})),
+        "does not fit",
+    ),
+    "another payee in a paraphrase, beside the payer": (
+        PAY,
+        put("paraphrases", value=["Give A1010 60 EUR out of checking. After that read what checking holds."]),
+        "paraphrase 0 names A1010, the prompt A1001",
+    ),
+    "another room in a paraphrase": (
+        LEAVE,
+        put("paraphrases", value=["Lights out in the nursery, lock front_door, the alarm at last."]),
+        "paraphrase 0 names nursery, the prompt living_room",
+    ),
+    "a paraphrase that leaves the amount out": (
+        PAY,
+        put("paraphrases", value=["A1001 gets money out of checking; read what checking holds then."]),
+        "paraphrase 0 does not say 60",
+    ),
+    "a paraphrase that is the prompt": (
+        PAY,
+        put("paraphrases", value=[PAY["prompt"]]),
+        "paraphrase 0 repeats the prompt",
+    ),
+    "a place in the prompt that nothing fills": (
+        PAY,
+        put("prompt", value="Transfer 60 EUR from checking to {payee}, A1001, then check checking."),
+        "a place to fill in",
+    ),
+    "fewer steps than the plan has": (PAY, put("limits", value={"steps": 1}), "limits.steps 1 is below"),
+    "a caution about a tool that the plan never calls": (
+        PAY,
+        put(
+            "cautions",
+            value=[{"name": "rich", "before": "withdraw", "holds": {"accounts.rent.balance": {"min": 0}}}],
+        ),
+        "caution rich: the plan has no call of withdraw",
+    ),
+    "a way left out with a tool that there is not": (
+        PAY,
+        put("left_out", value=[*PAY["left_out"], {"calls": ["depositt"], "why": "no transfer"}]),  # type: ignore[misc]
+        "there is no tool 'depositt'",
+    ),
+    "an answer that the world does not give": (
+        PAY,
+        put(
+            "plan",
+            1,
+            value={"look": {"fact": {"balance": 400}, "by": [{"check_balance": {"account_id": "checking"}}]}},
+        ),
+        "does not tell",
+    ),
+    "a choice that the world refuses": (
+        PAY,
+        put(
+            "plan",
+            0,
+            value={
+                "choice": [
+                    PAY["plan"][0],
+                    {"transfer": {"from_account": "rent", "to_account": "A1001", "amount": 60}},
+                ]
+            },
+        ),  # type: ignore[index]
+        "golden path",
+    ),
+    "a bound that cannot be met": (
+        PAY,
+        put("goal", "accounts.A1001.balance", value={"min": 90, "max": 100}),
+        "does not fit",
+    ),
     "too free an order": (
         LEAVE,
         put(
@@ -241,6 +317,10 @@ def verify(folder: Path, *entries: Entry) -> int:
 @pytest.mark.parametrize("entry", [PAY, NOBODY, LIGHTS, LEAVE], ids=lambda entry: str(entry["id"]))
 def test_the_sound_tasks_hold(entry: Entry, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify(tmp_path, entry) == 0, capsys.readouterr().out
+
+
+def test_nothing_to_do_needs_no_named_read_where_some_read_tells(tmp_path: Path) -> None:
+    assert verify(tmp_path, {key: value for key, value in LIGHTS.items() if key != "found_by"}) == 0
 
 
 @pytest.mark.parametrize("case", CASES)
