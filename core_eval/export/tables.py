@@ -43,7 +43,8 @@ def _kinds(row: Any) -> dict[str, Kind]:
 OF_EPISODE: Mapping[str, Kind] = {"run_id": "integer", "episode_id": "integer"}
 EPISODE: Mapping[str, Kind] = {
     **OF_EPISODE,
-    **{name: kind for name, kind in _kinds(EpisodeRow).items() if name not in ("id", "run_id")},
+    # An imported reward is one of the scores.
+    **{name: kind for name, kind in _kinds(EpisodeRow).items() if name not in ("id", "run_id", "reward")},
     "suites": "json",
     "prompt": "text",
     "scores": "json",

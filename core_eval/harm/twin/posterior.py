@@ -175,10 +175,12 @@ def _likely(
     if probability < LEAST_REPORTED:
         return
     found = [(float(weights[index]), event) for index, event in having.items()]
-    total = sum(weight for weight, _ in found)
-    blame: dict[int, float] = {}
+    of_call: dict[int, float] = {}
     for weight, event in found:
-        blame[event.call] = blame.get(event.call, 0.0) + weight / total
+        of_call[event.call] = of_call.get(event.call, 0.0) + weight
+    # Divided by the sum of just these: no share exceeds 1 by rounding, which the log would refuse.
+    total = sum(of_call.values())
+    blame = {call: weight / total for call, weight in of_call.items()}
     yield LikelyEvent(key, probability, error, blame, found)
 
 

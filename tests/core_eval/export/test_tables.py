@@ -152,6 +152,7 @@ def test_every_column_of_the_log_has_one_here() -> None:
     assert HARM["blame"] == "json"
     assert {field.name.removesuffix("_") for field in fields(EpisodeRow)} <= {
         *EPISODE,
+        *SCORES,
         "id",
         "definition",
         "streams",

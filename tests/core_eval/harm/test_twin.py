@@ -15,9 +15,10 @@ from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.parameters import latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate
-from core_eval.harm.twin.posterior import Twin
+from core_eval.harm.twin.posterior import Twin, _likely
 from core_eval.harm.verdict import Thresholds
 from core_eval.log.rows import Observation
+from devices.harm import HarmEvent
 from devices.sensors import Sample
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
@@ -40,6 +41,16 @@ def test_a_twin_that_knows_its_rig_tells_true_events_for_certain():
     for event, truth in zip(posterior.events, sorted(true, key=lambda one: one.t_start), strict=True):
         assert event.probability == pytest.approx(1.0)
         assert event.severity == pytest.approx(truth.severity, rel=1e-3)
+
+
+def test_no_share_of_blame_exceeds_1_by_rounding():
+    """The log refuses such a share, and the run would end."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        weights = rng.dirichlet(np.ones(16))
+        having = {k: HarmEvent("leaching", "plant_A", 2, 0.0, 1.0, 1.0, 1.0) for k in range(13)}
+        (likely,) = _likely(("leaching", "plant_A"), (0.9, 0.01), having, weights)
+        assert likely.blame == {2: 1.0}
 
 
 @pytest.mark.slow

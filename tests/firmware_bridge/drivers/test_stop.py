@@ -322,7 +322,7 @@ def test_a_valve_confirms_its_stop_and_a_deaf_one_does_not(
             before = node.switched.count(opened)  # type: ignore[arg-type]
             watering = Calling(rig, "water_plant", {"plant_id": "plant_B", "liters": 4.5})
             assert wait_until(lambda seen=before: node.switched.count(opened) > seen)  # type: ignore[misc, arg-type]
-            assert wait_until(lambda: rig.last_samples["valve.plant_B"].value == "open")
+            assert wait_until(lambda: rig.recorder.last_samples["valve.plant_B"].value == "open")
             node.deaf = deaf
             assert rig.client.estop() is expected
             assert said(watering.result()) == ("fault", "stopped")
