@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.firmware, pytest.mark.stops]
 HANG_MS = 250
 WATCHDOG_RESET_MS = 500
 START_MS = 10
-"""From a reset until the firmware sets its outputs, as the emulator shows; the chip itself lets go at once."""
+"""From a reset until the firmware sets its outputs, as the emulator shows; the chip lets go at once."""
 SLACK_MS = 50
 """For the order on the wire, the step in which the pins are looked at, and what the loop did before."""
 GOAL = at("plant_B")
