@@ -107,7 +107,7 @@ def bench(
         _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
     cards, title = found.cards, f"{', '.join(one.name for one in suites)}, {len(places)} tasks"
     if out is not None:
-        write_file(out, "-o", bench_page(title, found.sentence, f"{taken.name} {taken.digest}", cards))
+        write_file(out, "-o", bench_page(title, found.sentence, f"{taken.name} {taken.digest}", cards, share))
         _tell(f"{out} holds the page")
     if json:
         print_json(

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from core_eval.cli.output import UsageError
+from core_eval.cli.page_address import page_address
 
 if TYPE_CHECKING:
     from core_eval.live.live_run import LiveRun
@@ -36,16 +37,11 @@ def live_page(live: str | None, answer_seconds: float) -> Iterator[LiveRun | Non
     if live is None:
         yield None
         return
-    from core_eval.live.access import Address
-
     try:
         from core_eval.live.live_run import live_run
     except ImportError as error:
         raise UsageError(f"--live needs {error.name}: pip install 'pathrig[live]'") from None
-    try:
-        address = Address.parse(live)
-    except ValueError as error:
-        raise UsageError(f"--live {error}") from None
+    address = page_address(live, "--live")
     with ExitStack() as stack:
         try:
             page = stack.enter_context(live_run(address, answer_seconds=answer_seconds))

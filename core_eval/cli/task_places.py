@@ -15,13 +15,12 @@ from configs.suites import read_suite, task_ref
 from configs.task import Task
 from configs.tasks_loader import load_task
 from core_eval.cli.output import UsageError, print_faults
+from core_eval.run.config import Place
 from devices.device_type import DeviceType, an
 from firmware_bridge.mqtt.address import without_password
 
 EACH_WORLD = "sim"
 """The rig that stands for each task's own world."""
-Place = tuple[str, str]
-"""A task and its rig, as a run's configuration names them."""
 
 
 def task_places(

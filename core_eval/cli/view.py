@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from core_eval.cli.output import UsageError
+from core_eval.cli.page_address import page_address
 
 
 def view(
@@ -20,15 +21,12 @@ def view(
 ) -> None:
     """Serve a page of all logs below a folder until Ctrl-C: outcome, report and comparison of each."""
     try:
-        from core_eval.live.access import Address, Authorizer
+        from core_eval.live.access import Authorizer
         from core_eval.live.folder_view import FolderView
         from core_eval.live.server import serve_page
     except ImportError as error:
         raise UsageError(f"view needs {error.name}: pip install 'pathrig[live]'") from None
-    try:
-        address = Address.parse(listen)
-    except ValueError as error:
-        raise UsageError(f"--listen {error}") from None
+    address = page_address(listen, "--listen")
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder")
     authorizer = Authorizer(address)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core_eval.cli.output import UsageError
+from core_eval.cli.page_address import page_address
 from core_eval.cli.programs import AllowPrograms
 
 if TYPE_CHECKING:
@@ -32,12 +33,7 @@ def watch(
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Serve a page that follows logs and rigs until Ctrl-C. Nothing is sent to a rig on MQTT."""
-    from core_eval.live.access import Address
-
-    try:
-        address = Address.parse(listen)
-    except ValueError as error:
-        raise UsageError(f"--listen {error}") from None
+    address = page_address(listen, "--listen")
     logs = {name: Path(name) for name in source if Path(name).is_file() and not _is_yaml(name)}
     rigs = {name: _rig(name) for name in source if name not in logs}
     try:

@@ -57,7 +57,7 @@ class FolderView:
     folder: Path
     authorizer: Authorizer
     _lines: dict[Path, tuple[float, LogLine]] = field(default_factory=dict)
-    _reports: dict[Path, tuple[float, Mapping[str, str]]] = field(default_factory=dict)
+    _report_of: tuple[Path, float, Mapping[str, str]] | None = None
 
     @property
     def app(self) -> Starlette:
@@ -134,13 +134,13 @@ class FolderView:
         path = self._found(f"{head}{LOGS}", LOGS) if mark else None
         if path is None:
             return None
-        changed = path.stat().st_mtime
-        kept = self._reports.get(path)
-        if kept is None or kept[0] != changed:
+        changed, kept = _changed(path), self._report_of
+        if kept is None or kept[:2] != (path, changed):
             with LogReader(path) as reader:
                 pages = {page.path: page.text for page in html_pages(reader, load_aggregate())}
-            kept = self._reports[path] = changed, pages
-        return kept[1].get(rest or "index.html")
+            # A long log's pages are many: those of one log are kept.
+            kept = self._report_of = path, changed, pages
+        return kept[2].get(rest or "index.html")
 
     def compare(self, one: str, other: str) -> str | None:
         """Return the comparison of two logs, paired by task and seed; None where one is not there."""
@@ -165,7 +165,7 @@ class FolderView:
         )
 
     def _line(self, path: Path) -> LogLine:
-        changed = path.stat().st_mtime
+        changed = _changed(path)
         if path not in self._lines or self._lines[path][0] != changed:
             self._lines[path] = changed, self._read(path, changed)
         return self._lines[path][1]
@@ -191,7 +191,7 @@ class FolderView:
 
     def _files(self, suffix: str) -> list[Path]:
         found = [path for path in self.folder.rglob(f"*{suffix}") if path.is_file() and self._is_below(path)]
-        return sorted(found, key=lambda path: -path.stat().st_mtime)
+        return sorted(found, key=lambda path: -_changed(path))
 
     def _found(self, name: str, suffix: str) -> Path | None:
         """Return the file of that name below the folder; None where there is none."""
@@ -205,6 +205,12 @@ class FolderView:
     def _is_below(self, path: Path) -> bool:
         # A link may lead elsewhere.
         return path.resolve().is_relative_to(self.folder.resolve())
+
+
+def _changed(path: Path) -> float:
+    """Return when a file was changed, epoch s; the newest rows of a log stand in its -wal file."""
+    wal = path.with_name(f"{path.name}-wal")
+    return max(one.stat().st_mtime for one in (path, wal) if one.exists())
 
 
 def _message(words: str) -> str:

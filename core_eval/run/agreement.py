@@ -11,8 +11,7 @@ from typing import Any
 from agents.names import agent_names
 from configs.exam import Exam, load_exam
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.run.bench import Place
-from core_eval.run.config import Cell, RunConfig
+from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.plan import Run
 
 GREEDY = {"temperature": 0.0}

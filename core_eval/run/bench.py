@@ -17,7 +17,7 @@ from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.log.events import Emit
-from core_eval.run.config import Cell, RunConfig
+from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.draws import Draw, by_seed, draws
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
@@ -25,7 +25,6 @@ from core_eval.run.side_by_side import SideBySide
 from core_eval.score.cards import BenchResult, Card
 from core_eval.score.episodes import counted
 from core_eval.score.proof import HARMLESS_SHARE, Finalist, shown, verdict
-from core_eval.score.repeated import passes
 from core_eval.statistics.binomial import tries_needed
 from core_eval.statistics.estimates import ALPHA
 
@@ -37,8 +36,6 @@ ROUNDS_SHARE = 0.5
 """Of a budget, for picking; the rest is for fresh episodes."""
 FRESH_SEEDS = 100_000
 """Fresh episodes have seeds so far above those of the rounds."""
-Place = tuple[str, str]
-"""A task and its rig, as a run's configuration names them."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +122,7 @@ class Bench:
     tell: Tell
     emit: Emit
     _out: dict[str, str] = field(default_factory=dict)
+    _kept: dict[str, list[EpisodeRow]] | None = None
 
     def run(self) -> Picked:
         """Run what the log has not, and return who is confirmed; `result` tells what was found.
@@ -136,7 +134,7 @@ class Bench:
         self._out = {one.name: one.fault for one in self.candidates if one.fault}
         left = [one for one in self.candidates if not one.fault]
         upto = 0
-        if len(left) > self.plan.finalists:
+        if len(left) > self.plan.finalists or self.plan.budget is not None:
             left, upto = self._ask(left, 0, PROBED, "first look"), PROBED
         size, number = self.plan.first, 0
         while len(left) > self.plan.finalists:
@@ -160,10 +158,9 @@ class Bench:
         return [one for one in left if one in ranked[:keep]]
 
     def _rank(self, one: Candidate, upto: int) -> tuple[float, float]:
-        """Return what a candidate is ranked by, the best first: what it passed, and the harm that it did."""
-        rows = counted(self._rows(one, self._draws(0, upto)))
-        harm = sum(row.scores.get("excess_cost") or 0.0 for row in rows)
-        return -passes(rows)[True] / max(1, len(rows)), harm / max(1, len(rows))
+        """Return what a candidate is ranked by, the best first: the shares that passed, and were harmless."""
+        found = Finalist.of(one.name, one.size, self._rows(one, self._draws(0, upto)))
+        return -(found.right or 0.0), -found.harmless / max(1, found.tries)
 
     def _fresh(self, left: Sequence[Candidate], spent: float) -> int:
         """Return how many fresh episodes each finalist has; fixed before the first of them."""
@@ -228,15 +225,14 @@ class Bench:
         try:
             parts = load_parts(config)
             with RunLog(self.log) as log:
-                side_by_side = plan.jobs > 1
-                run = (
-                    SideBySide(config, parts, log, self.emit, plan.jobs)
-                    if side_by_side
-                    else Run(config, parts, log, self.emit)
-                )
+                run: Run | SideBySide = Run(config, parts, log, self.emit)
+                if plan.jobs > 1:
+                    run = SideBySide(config, parts, log, self.emit, plan.jobs)
                 run.start()
         except (AgentSpecError, BackendError) as error:
             return str(error)
+        finally:
+            self._kept = None
         return next(iter(run.failed.values()), None)
 
     def _rows(self, one: Candidate, drawn: Sequence[Draw[Place]]) -> list[EpisodeRow]:
@@ -245,8 +241,10 @@ class Bench:
         return [row for row in self._all().get(one.name, ()) if (row.task, row.seed) in wanted]
 
     def _all(self) -> dict[str, list[EpisodeRow]]:
-        """Return the episodes of this exam in the log, by agent."""
-        found: dict[str, list[EpisodeRow]] = {}
+        """Return the episodes of this exam in the log, by agent; read again once a run has added some."""
+        if self._kept is not None:
+            return self._kept
+        found = self._kept = {}
         if not self.log.exists():
             return found
         with LogReader(self.log) as reader:
@@ -264,7 +262,7 @@ class Bench:
         finalists = [Finalist.of(one.name, one.size, own[one.name]) for one in left]
         good = dict(zip(own, shown(finalists, self.plan.share), strict=True))
         counts = {one.agent: one for one in finalists}
-        rows = self._all()
+        every = self._all()
         cards = []
         for one in self.candidates:
             final = counts.get(one.name)
@@ -274,7 +272,8 @@ class Bench:
                     one.size,
                     one.licence,
                     picked.left.get(one.name, ""),
-                    rows.get(one.name, []),
+                    # By the others a finalist was picked: they would flatter it.
+                    own[one.name] if final else every.get(one.name, []),
                     *((final.harmless, final.tries, good[one.name]) if final else (0, 0, False)),
                 )
             )

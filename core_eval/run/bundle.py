@@ -1,7 +1,8 @@
 """A bench as one file that others can check: its log, its exam, and the hashes of both and of the weights.
 
-What a bundle says is never believed: its cards and its sentence are computed again from its log, whose every
-episode is scored again. That the log is what happened is shown only for what is run again.
+Its cards and its sentence are computed again from its log, whose every episode is scored again; the sizes of
+models and the number of fresh episodes that it states must be those of the log. Believed are licences and the
+machine. That the log is what happened is shown only for what is run again.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.errors import AgentSpecError, BackendError
 from agents.names import is_baseline
@@ -32,8 +32,8 @@ from configs.tasks_loader import TaskFile
 from core_eval.log import EpisodeRow, LogError, LogReader, RunLog
 from core_eval.log.backup import backup
 from core_eval.log.events import ignore
-from core_eval.run.bench import Bench, BenchPlan, Candidate, Picked
-from core_eval.run.config import Cell, RunConfig
+from core_eval.run.bench import FRESH_SEEDS, Bench, BenchPlan, Candidate, Picked
+from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.plan import Run
 from core_eval.run.provenance import host_info, package_versions
 from core_eval.score.cards import BenchResult, Checked
@@ -61,13 +61,13 @@ class _Bench(BaseModel):
     exam: ExamTaken
     exam_file: ExamFile
     suites: tuple[MeasuredSuite, ...]
-    places: tuple[tuple[str, str], ...]
+    places: tuple[Place, ...] = Field(min_length=1)
     seed: int
     first: int
     finalists: int
-    share: float
-    candidates: tuple[dict[str, Any], ...]
-    picked: dict[str, Any]
+    share: float = Field(gt=0, lt=1)
+    candidates: tuple[Candidate, ...]
+    picked: Picked
     machine: dict[str, Any]
     packages: dict[str, Any]
 
@@ -90,8 +90,8 @@ def write_bundle(path: Path, bench: Bench, exam: Exam, picked: Picked) -> None:
         first=plan.first,
         finalists=plan.finalists,
         share=plan.share,
-        candidates=tuple(asdict(one) for one in bench.candidates),
-        picked=asdict(picked),
+        candidates=tuple(bench.candidates),
+        picked=picked,
         machine=host_info(),
         packages=package_versions(),
     )
@@ -123,10 +123,11 @@ def check_bundle(path: Path, again: int) -> Checked:
             _check_scores(path, log)
             _check_exam(path, content)
             notes = _check_tasks(path, content, log)
-            result = _result(content, log)
+            result = _result(path, content, log)
             same = _run_again(path, log, again) if again else 0
-        except LogError as error:
-            raise BundleError(f"{path}: its log cannot be read: {error}") from None
+        except (LogError, ValidationError) as error:
+            why = "a run of it has another configuration" if isinstance(error, ValidationError) else error
+            raise BundleError(f"{path}: its log cannot be read: {why}") from None
     return Checked(path.name, content.exam, content.suites, content.machine, result, same, notes)
 
 
@@ -211,7 +212,25 @@ def _check_tasks(path: Path, content: _Bench, log: Path) -> list[str]:
     return notes
 
 
-def _result(content: _Bench, log: Path) -> BenchResult:
+def _result(path: Path, content: _Bench, log: Path) -> BenchResult:
+    """Return cards and sentence.
+
+    Raises:
+        BundleError: a size, or the number of fresh episodes, is not that of the log.
+    """
+    picked = content.picked
+    with LogReader(log) as reader:
+        rows = reader.episodes()
+    for one in content.candidates:
+        own = [row for row in rows if row.agent == one.name]
+        if any(row.agent_info.get("bytes", one.size) != one.size for row in own):
+            raise BundleError(f"{path}: the size of {one.name} is not that of its log")
+        if one.name in picked.finalists:
+            fresh = len({(row.task, row.seed) for row in own if row.seed >= content.seed + FRESH_SEEDS})
+            if fresh != picked.fresh:
+                raise BundleError(
+                    f"{path}: {one.name} has {fresh} fresh episodes, and {picked.fresh} are counted"
+                )
     plan = BenchPlan(
         content.places,
         content.suites,
@@ -222,8 +241,7 @@ def _result(content: _Bench, log: Path) -> BenchResult:
         content.finalists,
         share=content.share,
     )
-    candidates = [Candidate(**one) for one in content.candidates]
-    return Bench(plan, candidates, log, ignore_line, ignore).result(Picked(**content.picked))
+    return Bench(plan, content.candidates, log, ignore_line, ignore).result(picked)
 
 
 def ignore_line(_line: str) -> None:
@@ -270,12 +288,18 @@ def _cell(config: RunConfig, row: EpisodeRow) -> Cell | None:
 
     Nothing that a bundle names is read or started but what the kit ships, and the model of that very hash.
     """
-    cell = config.cells[row.number // config.episodes]
+    place = row.number // config.episodes
+    if not 0 <= place < len(config.cells):
+        return None
+    cell = config.cells[place]
     if row.fingerprint is None or cell.rig not in SIMULATED or "#" in cell.task or Path(cell.task).exists():
         return None
     if is_baseline(cell.agent):
         return cell
-    parsed = parse_spec(cell.agent)
+    try:
+        parsed = parse_spec(cell.agent)
+    except (AgentSpecError, ConfigError):
+        return None
     file = model_file(cell.agent)
     if file is None or parsed.name != "llama" or parsed.options is None or _names_files(parsed.options):
         return None

@@ -20,6 +20,10 @@ from firmware_bridge.mqtt import address as mqtt_address
 HIDDEN = f":{mqtt_address.HIDDEN}@"
 
 
+Place = tuple[str, str]
+"""A task and its rig."""
+
+
 class Cell(BaseModel):
     """One task on one rig with one agent."""
 

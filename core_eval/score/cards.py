@@ -28,7 +28,7 @@ class Card:
         size: bytes of its file; None where that is not known.
         licence: as its file states it.
         left: why it was no finalist; empty for one.
-        rows: its episodes that count.
+        rows: its episodes that count: of a finalist the fresh ones alone.
         harmless, fresh: how many of how many fresh episodes were harmless; of a finalist.
         shown: whether it is shown to be harmless.
     """

@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 360.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 14.0, 24.0, 36.0
 
 
-def bench_page(title: str, told: str, exam: str, cards: Sequence[Card]) -> str:
+def bench_page(title: str, told: str, exam: str, cards: Sequence[Card], share: float) -> str:
     """Return the page.
 
     Args:
@@ -27,6 +27,7 @@ def bench_page(title: str, told: str, exam: str, cards: Sequence[Card]) -> str:
         told: the sentence.
         exam: its name and hash.
         cards: of all models, the best first.
+        share: of episodes, that a model had to be harmless in.
     """
     best = front(cards)
     return (
@@ -36,6 +37,7 @@ def bench_page(title: str, told: str, exam: str, cards: Sequence[Card]) -> str:
             title=title,
             told=told,
             exam=exam,
+            share=f"{share:.1%}",
             picture=Markup(right_against_size(cards, best)),
             table=page_table(card_columns(best), cards),
             cards=[(card, card.agent in best, _lines(card)) for card in cards],

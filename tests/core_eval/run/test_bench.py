@@ -153,6 +153,43 @@ def test_a_bundle_with_one_changed_row_is_refused(folder, capsys, tmp_path, chan
     assert said in (tmp_path / "board.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda told: told["candidates"][0].update(size=5), None),
+        (lambda told: told["picked"].update(fresh=3), "fresh episodes, and 3 are counted"),
+        (lambda told: told["picked"].update(fresh=10**9), "are counted"),
+        (lambda told: told.update(places=[]), "cannot be read"),
+        (lambda told: told["candidates"][0].update(size="small"), "cannot be read"),
+        (lambda told: told["candidates"][0].update(colour="red"), "cannot be read"),
+        (lambda told: told.update(share=2), "cannot be read"),
+    ],
+)
+def test_what_a_bundle_states_must_be_that_of_its_log(folder, capsys, tmp_path, change, said):
+    """A planner has no file, so that any size of it is possible."""
+    with zipfile.ZipFile(folder / "bundles" / "one.zip") as archive:
+        archive.extractall(tmp_path)
+    told = json.loads((tmp_path / "bench.json").read_text())
+    change(told)
+    (tmp_path / "bench.json").write_text(json.dumps(told))
+    names = ("bench.db", "bench.json")
+    hashes = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in names}
+    (tmp_path / "sha256.json").write_text(json.dumps(hashes))
+    with zipfile.ZipFile(tmp_path / "forged.zip", "w") as archive:
+        for name in ("sha256.json", *names):
+            archive.write(tmp_path / name, name)
+    status, found = board(capsys, tmp_path, tmp_path / "board.html", "--again", "0")
+    assert status == (said is not None)
+    assert all(said in why for why in found["refused"].values())
+
+
+def test_a_budget_holds_for_few_models_too(capsys, tmp_path):
+    command = ["oracle", "random", "--suite", "crud", "--db", str(tmp_path / "b.db")]
+    found = run(capsys, *command, "--budget", "0.5s")
+    assert [one["fresh"] for one in found["cards"]] == [found["cards"][0]["fresh"]] * 2
+    assert 1 <= found["cards"][0]["fresh"] < 60
+
+
 def test_what_is_no_bundle_is_refused_in_one_line(capsys, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK no zip")
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
