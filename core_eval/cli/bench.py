@@ -13,15 +13,15 @@ from rich.text import Text
 from agents.names import agent_name
 from configs.exam import ExamTaken, load_exam
 from configs.tasks_loader import load_task
+from core_eval.bench.bench import Bench, BenchPlan
+from core_eval.bench.bundle import write_bundle
+from core_eval.bench.candidates import candidate, specs_of
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.task_places import EACH_WORLD, task_places
 from core_eval.log import LogReader
 from core_eval.log.events import EpisodePlanned, Event
 from core_eval.report.page.bench import bench_page
 from core_eval.report.tables.cards import cards_table
-from core_eval.run.bench import Bench, BenchPlan
-from core_eval.run.bundle import write_bundle
-from core_eval.run.candidates import candidate, specs_of
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import front
 from core_eval.score.proof import HARMLESS_SHARE

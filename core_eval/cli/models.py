@@ -14,13 +14,13 @@ from agents.names import agent_name
 from agents.registry import AGENT_FORMS, parse_spec
 from configs.models_loader import MODELS_FOLDER, model_names
 from configs.tasks_loader import load_task
+from core_eval.bench.agreement import agreement
+from core_eval.bench.candidates import specs_of
+from core_eval.bench.model_check import check_model
 from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
 from core_eval.cli.task_places import EACH_WORLD, task_places
 from core_eval.report.tables.fitted_table import Hanging, Table
-from core_eval.run.agreement import agreement
-from core_eval.run.candidates import specs_of
-from core_eval.run.model_check import check_model
 from core_eval.text.visible_text import visible
 
 app = typer.Typer(help="List models, and check one before a run.", no_args_is_help=True)

@@ -15,10 +15,10 @@ from chat_standin import Server
 
 from agents.local_servers import served_models
 from agents.registry import parse_spec
+from core_eval.bench.candidates import specs_of
+from core_eval.bench.draws import draws
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from core_eval.run.candidates import specs_of
-from core_eval.run.draws import draws
 
 PLANNERS = ("mutated:0.6", "oracle", "mutated:0.2", "random")
 BENCH = ("--suite", "crud", "--first", "3", "--finalists", "2", "--fresh", "4")

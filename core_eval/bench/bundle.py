@@ -29,10 +29,10 @@ from configs.suite_manifest import Manifest, MeasuredSuite
 from configs.suites import CORE, HAZARDS, read_suite
 from configs.task_entry import TaskLimits
 from configs.tasks_loader import TaskFile
+from core_eval.bench.bench import FRESH_SEEDS, Bench, BenchPlan, Candidate, Picked
 from core_eval.log import EpisodeRow, LogError, LogReader, RunLog
 from core_eval.log.backup import backup
 from core_eval.log.events import ignore
-from core_eval.run.bench import FRESH_SEEDS, Bench, BenchPlan, Candidate, Picked
 from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.plan import Run
 from core_eval.run.provenance import host_info, package_versions

@@ -12,8 +12,8 @@ from agents.names import agent_name
 from agents.registry import AGENT_FORMS, agent_maker, model_file, model_options
 from configs.exam import Exam
 from configs.task import Task
-from core_eval.run.bench import Candidate, Tell
-from core_eval.run.model_check import check_model
+from core_eval.bench.bench import Candidate, Tell
+from core_eval.bench.model_check import check_model
 from core_eval.text.visible_text import seconds_text
 
 GGUF = ".gguf"
