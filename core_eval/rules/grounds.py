@@ -199,11 +199,13 @@ class Told:
 
     Attributes:
         texts: all, oldest first.
+        heard_last: what the user said last, between two calls.
         places_found: how many values of the calls so far stand where, if it was asked.
     """
 
     def __init__(self, prompt: str = "", tools: Iterable[Mapping[str, Any]] = ()) -> None:
         self.texts: list[Text] = []
+        self.heard_last = ""
         self._schemas: dict[str, Mapping[str, Any]] = {}
         for tool in tools:
             function = tool.get("function", tool)
@@ -218,7 +220,7 @@ class Told:
     def hear(self, text: str) -> None:
         """Take what the user said before the next call."""
         if text:
-            self._is_dialogue, self._looked_up = True, None
+            self._is_dialogue, self._looked_up, self.heard_last = True, None, text
             self._read(PlaceKind.CONVERSATION, text)
 
     def take(self, call: Call) -> None:

@@ -11,6 +11,7 @@ from core_eval.rules.automata import Verdict
 from core_eval.rules.calls import Made
 from core_eval.rules.grounds import Told
 from core_eval.rules.rule_file import SEVERITIES, CompiledRule, Rule
+from core_eval.text.json_text import to_json
 
 
 class Tier(StrEnum):
@@ -97,11 +98,48 @@ class _Watch:
     def _is_due(self) -> bool:
         return self.rule.automaton.verdicts[self.state] is Verdict.VIOLATED_SO_FAR
 
-    def at_the_end(self) -> Finding | None:
-        """Return what is violated if the calls end now; None where a call has violated the rule already."""
+    def at_the_end(self) -> list[Finding]:
+        """Return what is violated if the calls end now; nothing where a call has violated it already."""
         if self.broken or not self._is_due:
+            return []
+        tool = None if self.since is None else self.tool
+        return [Finding(self.rule.rule, None, since=self.since, tool=tool)]
+
+
+class _WatchOfEach:
+    """One rule for each value of an argument; calls without it are none of its."""
+
+    def __init__(self, rule: CompiledRule, argument: str) -> None:
+        self.rule = rule
+        self._argument = argument
+        self._watches: dict[str, _Watch] = {}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst one."""
+        verdicts = {watch.verdict for watch in self._watches.values()} or {_Watch(self.rule).verdict}
+        return max(verdicts, key=[*Verdict].index)
+
+    def _watch(self, made: Made) -> _Watch | None:
+        if self._argument not in made.call.arguments:
             return None
-        return Finding(self.rule.rule, None, since=self.since, tool=None if self.since is None else self.tool)
+        value = to_json(made.call.arguments[self._argument])
+        return self._watches.setdefault(value, _Watch(self.rule))
+
+    def breaks(self, made: Made) -> bool:
+        watch = self._watch(made)
+        return watch is not None and watch.breaks(made)
+
+    def take(self, k: int, made: Made) -> Finding | None:
+        watch = self._watch(made)
+        return None if watch is None else watch.take(k, made)
+
+    def at_the_end(self) -> list[Finding]:
+        return [finding for watch in self._watches.values() for finding in watch.at_the_end()]
+
+
+def _watch(rule: Rule) -> _Watch | _WatchOfEach:
+    return _Watch(rule.compiled) if rule.same is None else _WatchOfEach(rule.compiled, rule.same)
 
 
 class RuleMonitor:
@@ -113,7 +151,7 @@ class RuleMonitor:
     """
 
     def __init__(self, rules: Iterable[Rule], told: Told | None = None) -> None:
-        self._watches = [_Watch(rule.compiled) for rule in rules]
+        self._watches = [_watch(rule) for rule in rules]
         self._told = (told or Told()) if any(one.rule.asks_what_was_told for one in self._watches) else None
         self._k = 0
 
@@ -140,7 +178,7 @@ class RuleMonitor:
 
     def end(self) -> list[Finding]:
         """Return what is violated if the calls end now and no call has violated for good."""
-        return cause_first([one for watch in self._watches if (one := watch.at_the_end()) is not None])
+        return cause_first([one for watch in self._watches for one in watch.at_the_end()])
 
 
 def cause_first(findings: Iterable[Finding]) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,8 @@ SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor")
 
 
 def _calls(written: Any) -> Any:
-    CallPattern.parse(written)
+    if written is not None:
+        CallPattern.parse(written)
     return written
 
 
@@ -53,22 +54,35 @@ def _bounds(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fact(written: Any) -> Any:
-    Fact.parse(written)
+    if written is not None:
+        Fact.parse(written)
     return written
 
 
 Calls = Annotated[Any, AfterValidator(_calls)]
 Pair = Annotated[Any, AfterValidator(_pair)]
+Answer = Annotated[Any, AfterValidator(_fact)]
 
 
 class Confirmation(FrozenModel):
-    """A confirmation that each of some calls needs."""
+    """A confirmation that each of some calls needs: by a call that asks for it, or by the user's words."""
 
     before: Calls = Field(description="the calls that need one each")
-    asked: Calls = Field(description="the call that asks for it")
-    answer: Annotated[Any, AfterValidator(_fact)] = Field(
-        description="the fact that its result must hold, as in a plan: a text in it, or {key: pattern}"
+    asked: Calls = Field(default=None, description="the call that asks for it")
+    answer: Answer = Field(
+        default=None,
+        description="the fact that its result must hold, as in a plan: a text in it, or {key: pattern}",
     )
+    heard: tuple[str, ...] = Field(
+        default=(), description="in place of `asked`: words, one of which the user said last"
+    )
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Confirmation:
+        asks = self.asked is not None and self.answer is not None
+        if asks == bool(self.heard) or (self.heard and (self.asked or self.answer)):
+            raise ValueError("needs 'asked' with 'answer', or 'heard'")
+        return self
 
 
 class Budget(FrozenModel):
@@ -147,6 +161,14 @@ class Rule(FrozenModel):
         default=None, ge=1, le=MOST, description="with existence, absence and exactly: how many"
     )
     within: int | None = Field(default=None, ge=1, le=MOST, description="with response: so many calls")
+    answer: Answer = Field(
+        default=None, description="with two patterns: only an A counts whose result holds this fact"
+    )
+    same: str | None = Field(
+        default=None,
+        min_length=1,
+        description="with one pattern or two: an argument; the rule holds for each value of it by itself",
+    )
 
     @model_validator(mode="after")
     def _is_whole(self) -> Rule:
@@ -158,6 +180,10 @@ class Rule(FrozenModel):
             raise ValueError(f"'times' does not go with {given[0]}")
         if self.within is not None and given[0] != "response":
             raise ValueError(f"'within' does not go with {given[0]}")
+        if self.answer is not None and given[0] not in BINARY:
+            raise ValueError(f"'answer' does not go with {given[0]}")
+        if self.same is not None and given[0] not in (*UNARY, *BINARY)[1:]:
+            raise ValueError(f"'same' does not go with {given[0]}")
         if self.silent is False:
             raise ValueError("write silent: true, or leave it out")
         return self
@@ -259,17 +285,19 @@ class CompiledRule:
             return cls(rule, RuleAutomaton.of(machine), _matching(written))
         if demand in BINARY:
             machine = response(rule.within) if demand == "response" else BINARY[demand]()
-            first, second = map(_matching, written)
-            return cls(rule, RuleAutomaton.of(machine), lambda made: first(made) + 2 * second(made))
-        if rule.confirmation is not None:
-            asked, before = _matching(rule.confirmation.asked), _matching(rule.confirmation.before)
-            fact = Fact.parse(rule.confirmation.answer)
-
-            def letter(made: Made) -> int:
-                yes = made.call.result is not None and fact.holds(made.call.result)
-                return (asked(made) if yes else 0) + 2 * before(made)
-
-            return cls(rule, RuleAutomaton.of(alternate_precedence()), letter)
+            return cls(rule, RuleAutomaton.of(machine), _letter(written[0], written[1], rule.answer))
+        if (asked := rule.confirmation) is not None and asked.heard:
+            said, before = _one_of(asked.heard), _matching(asked.before)
+            return cls(
+                rule,
+                RuleAutomaton.of(machine),
+                lambda made: int(bool(before(made)) and not said(made)),
+                evidence=lambda made: f"heard last: {made.told.heard_last!r}" if made.told else "",
+                asks_what_was_told=True,
+            )
+        if asked is not None:
+            machine = alternate_precedence()
+            return cls(rule, RuleAutomaton.of(machine), _letter(asked.asked, asked.before, asked.answer))
         if rule.budget is not None:
             machine = absence(rule.budget.calls + 1)
             return cls(rule, RuleAutomaton.of(machine), _matching(rule.budget.of), of_answers=True)
@@ -289,6 +317,26 @@ class CompiledRule:
 def _matching(written: Any) -> Callable[[Made], int]:
     pattern = CallPattern.parse(written)
     return lambda made: int(pattern.matches(made.call))
+
+
+def _letter(first: Any, second: Any, answer: Any = None) -> Callable[[Made], int]:
+    """Return what tells which of two patterns a call fits, the first only with that answer."""
+    a, b = _matching(first), _matching(second)
+    if answer is None:
+        return lambda made: a(made) + 2 * b(made)
+    fact = Fact.parse(answer)
+
+    def letter(made: Made) -> int:
+        told = made.call.result is not None and fact.holds(made.call.result)
+        return (a(made) if told else 0) + 2 * b(made)
+
+    return letter
+
+
+def _one_of(words: Sequence[str]) -> Callable[[Made], bool]:
+    """Return what tells that the user said one of these last, as whole words."""
+    said = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+    return lambda made: made.told is not None and said.search(made.told.heard_last) is not None
 
 
 def _ungrounded(asked: Any) -> Callable[[Made], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -159,6 +160,38 @@ def test_each_write_needs_a_confirmation_of_its_own_that_says_yes() -> None:
     assert found(confirmed, yes, water(1), water(1)) == [(2, None, "executed", "water")]
 
 
+def test_a_confirmation_may_be_what_the_user_said_last() -> None:
+    confirmed = rule(confirmation={"before": "water", "heard": ["yes", "go ahead"]})
+    yes, no = (Call("look", {}, heard=said) for said in ("Yes, please.", "That was yesterday."))
+    assert found(confirmed, yes, water(1), water(2)) == []
+    assert found(confirmed, yes, no, water(1)) == [(2, None, "executed", "water")]
+    assert found(confirmed, replace(water(1), heard="Go ahead!")) == []
+    assert found(confirmed, water(1)) == [(0, None, "executed", "water")]
+
+
+def test_a_rule_holds_for_each_value_of_an_argument_by_itself() -> None:
+    checked = rule(precedence=["read", "cancel"], same="order", answer={"status": "pending"})
+
+    def read(order: str, status: str) -> Call:
+        return Call("read", {"order": order}, result={"order": order, "status": status})
+
+    a, b = (Call("cancel", {"order": order}) for order in "ab")
+    assert found(checked, read("a", "pending"), a) == []
+    assert found(checked, read("a", "pending"), a, b) == [(2, None, "executed", "cancel")]
+    assert found(checked, read("a", "sent"), a) == [(1, None, "executed", "cancel")]
+    assert found(checked, Call("cancel", {})) == []
+    once = rule(absence="cancel", times=2, same="order")
+    assert found(once, a, b) == []
+    assert found(once, a, b, a) == [(2, None, "executed", "cancel")]
+    answered = rule(response=["read", "cancel"], same="order")
+    assert found(answered, read("a", ""), read("b", ""), b) == [(None, 0, "executed", "read")]
+    monitor = RuleMonitor([once])
+    assert monitor.verdicts["r"] is Verdict.SATISFIED_SO_FAR
+    monitor.step(Made(a))
+    assert monitor.broken_by(Made(a)) == [once]
+    assert monitor.broken_by(Made(b)) == []
+
+
 def test_what_a_call_would_break_is_told_before_it_is_made() -> None:
     before = rule(precedence=["unlock", "move"])
     monitor = RuleMonitor([before])
@@ -182,6 +215,9 @@ def test_what_a_call_would_break_is_told_before_it_is_made() -> None:
         ({"absence": []}, "fits no call"),
         ({"absence": {"a": 1, "b": 2}}, "no pattern of calls"),
         ({"silent": False}, "silent: true"),
+        ({"init": "a", "same": "x"}, "'same' does not go with init"),
+        ({"absence": "a", "answer": "x"}, "'answer' does not go with absence"),
+        ({"confirmation": {"before": "a", "asked": "b"}}, "'asked' with 'answer', or 'heard'"),
         ({"confirmation": {"before": "a", "asked": "b", "answer": ""}}, "a fact is"),
     ],
 )
