@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from agents.baseline_forms import (
+    COMMAND,
+    DECLINER,
+    DONE,
+    MUTATED,
+    MUTE,
+    ORACLE,
+    RANDOM,
+    REPEAT,
+    REPLAY,
+    SCRIPTED,
+)
 from agents.errors import AgentSpecError, BackendError
 from agents.options import HTTP, LIMITS, LOCAL, PROMPTING, SAMPLING, THINKING
 from agents.registry import AgentForm, ModelForm
@@ -14,7 +25,6 @@ from agents.registry import AgentForm, ModelForm
 if TYPE_CHECKING:
     from agents.agent import Agent
     from agents.backends.backend import ChatBackend
-    from agents.baselines.replay import ReadCalls
     from agents.options import ModelOptions
 
 
@@ -104,41 +114,6 @@ def _own_file(rest: str | None) -> Path:
     return Path(rest or "")
 
 
-def _baseline(made: str) -> Callable[[str | None, ReadCalls], Agent]:
-    """Return what makes a baseline without a REST; `made` is its class, as `module:name`."""
-    return lambda _rest, _read_calls: cast("Agent", resolve_name(f"agents.baselines.{made}")())
-
-
-def _baseline_of(made: str) -> Callable[[str | None, ReadCalls], Agent]:
-    """Return what makes a baseline of its REST; `made` makes it of a text, as `module:name`."""
-    return lambda rest, _read_calls: cast("Agent", resolve_name(f"agents.baselines.{made}")(rest or ""))
-
-
-def _scripted(rest: str | None, _read_calls: ReadCalls) -> Agent:
-    from agents.baselines.scripted import ScriptedAgent
-
-    return ScriptedAgent(Path(rest or ""))
-
-
-def _replay(rest: str | None, read_calls: ReadCalls) -> Agent:
-    from agents.baselines.replay import ReplayAgent
-
-    path, _, number = (rest or "").rpartition("#")
-    if not path or not number.isdecimal():
-        raise AgentSpecError(
-            f"agent 'replay:{rest}' names no episode: write replay:DB#EPISODE, as in replay:runs.db#3"
-        )
-    return ReplayAgent(f"{Path(path).name}#{number}", read_calls(Path(path), int(number)))
-
-
-def _command(rest: str | None, _read_calls: ReadCalls) -> Agent:
-    try:
-        from agents.mcp.command_agent import CommandAgent
-    except ImportError as error:
-        raise AgentSpecError(f"the command agent needs {error.name}: pip install 'pathrig[mcp]'") from None
-    return CommandAgent(rest or "")
-
-
 LLAMA_OPTIONS = SAMPLING | PROMPTING | THINKING | LIMITS | LOCAL
 LLAMA = AgentForm(
     ("llama", "llama:FILE.gguf"),
@@ -191,16 +166,6 @@ LLAMA_SERVER = AgentForm(
         is_file=True,
     ),
 )
-MUTE = AgentForm(("mute",), _baseline("floors:MuteAgent"))
-DONE = AgentForm(("done",), _baseline("floors:DoneAgent"))
-DECLINER = AgentForm(("decliner[:REASON]",), _baseline_of("floors:DeclinerAgent"))
-REPEAT = AgentForm(("repeat",), _baseline("floors:RepeatAgent"))
-ORACLE = AgentForm(("oracle",), _baseline("oracle:OracleAgent"))
-MUTATED = AgentForm(("mutated[:RATE[:KIND]]",), _baseline_of("mutated:MutatedAgent.parse"))
-RANDOM = AgentForm(("random",), _baseline("random:RandomAgent"))
-SCRIPTED = AgentForm(("scripted:FILE.jsonl",), _scripted)
-REPLAY = AgentForm(("replay:DB#EPISODE",), _replay)
-COMMAND = AgentForm(("command:PROGRAM ARGS",), _command, runs_rest=True)
 SHIPPED = (
     *(LLAMA, HF, LLAMA_SERVER, OPENAI, OLLAMA, LMSTUDIO, COMMAND),
     *(ORACLE, MUTATED, REPEAT, RANDOM, SCRIPTED, REPLAY, MUTE, DONE, DECLINER),

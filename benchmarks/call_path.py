@@ -26,7 +26,7 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from agents.agent import Action, Agent, EpisodeContext, Observation
-from core_eval.cli.live_page import LiveLines
+from core_eval.cli.live_lines import LiveLines
 from core_eval.log import RunLog
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

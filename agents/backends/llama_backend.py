@@ -44,6 +44,7 @@ from agents.formats.format import Format
 from agents.formats.signature import SCHEMAS, SIGNATURES
 from agents.formats.thoughts import opening_mark, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
+from core_eval.text.file_hash import sha256_of
 from core_eval.text.foreign_text import ForeignTextError, read_text
 
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
@@ -133,9 +134,7 @@ class LlamaBackend(ChatBackend):
             found |= {"top_k": self._sampling.top_k, "top_p": self._sampling.top_p}
             found |= {"min_p": self._sampling.min_p, "seed": asked.seed}
         if asked.lora is not None:
-            with asked.lora.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found |= {"lora": asked.lora.name, "lora_sha256": digest}
+            found |= {"lora": asked.lora.name, "lora_sha256": sha256_of(asked.lora)}
         return found
 
     def _facts(self) -> dict[str, Any]:

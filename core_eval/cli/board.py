@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from core_eval.bench.bundle import BundleError, check_bundle
+from core_eval.bench.bundle import BundleError
+from core_eval.bench.bundle_check import check_bundle
 from core_eval.cli.output import Json, UsageError, check_output, print_json, write_file
 from core_eval.cli.progress import tracked
 from core_eval.report.page.board import board_page

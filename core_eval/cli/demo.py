@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core_eval.cli.live_page import LiveLines
+from core_eval.cli.live_lines import LiveLines
 from core_eval.cli.output import Json, console, print_agents, print_json
 from core_eval.log import LogReader, RunLog
 from core_eval.run.config import Cell, RunConfig

@@ -16,7 +16,8 @@ from agents.mcp.desk import CallDesk
 from agents.mcp.proxy import EpisodePlace, leave_after_exit
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets
 from core_eval.cli.checked_parts import checked_parts
-from core_eval.cli.live_page import LiveLines, live_page, shown_run
+from core_eval.cli.live_lines import LiveLines
+from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents
 from core_eval.log import LogReader, RunLog
 from core_eval.run.config import Cell, RunConfig

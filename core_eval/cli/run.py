@@ -13,7 +13,8 @@ from core_eval.cli import run_options as given
 from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
 from core_eval.cli.checked_parts import checked_parts
 from core_eval.cli.finish import Finished, Outputs, finish
-from core_eval.cli.live_page import LiveLines, live_page, shown_run
+from core_eval.cli.live_lines import LiveLines
+from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished

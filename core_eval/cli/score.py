@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,23 +12,12 @@ import typer
 from core_eval.cli.output import (
     AggregateOption,
     UsageError,
-    console,
-    print_faults,
-    replaced_file,
-    warn_of_cycles,
 )
-from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from configs.tasks_loader import ScoredTasks
-    from core_eval.report.tables.traces import TraceSummary
-    from core_eval.text.foreign_text import Lines
+    pass
 
-LINES_PER_UPDATE = 1000
-DONE, NOT_ALL_SCORED = 0, 1
 BETA, LAM = 0.5, 0.5
-TABLES = frozenset({".db", ".sqlite", ".sqlite3"})
-"""Suffixes of --out for which scores are a table of SQLite."""
 
 
 def score(
@@ -133,7 +119,9 @@ def score(
         "faults_are_harm": faults_are_harm,
         "reading": reading,
     }
-    return _score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate, jobs=jobs)
+    from core_eval.cli.score_traces import score_traces
+
+    return score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate, jobs=jobs)
 
 
 def _score_against(
@@ -161,6 +149,7 @@ def _check_rules(
 ) -> int:
     """Print how the traces, or the episodes of a log, violate rules."""
     from core_eval.cli.rule_check import check_log, check_traces
+    from core_eval.cli.score_traces import opened
     from core_eval.rules.rule_file import load_rules
 
     _refuse(others, "--rules, which computes no scores")
@@ -170,135 +159,5 @@ def _check_rules(
     if db is not None:
         return check_log(file, db, as_json=as_json)
     assert traces is not None
-    with _opened(traces) as lines:
+    with opened(traces) as lines:
         return check_traces(file, lines, str(traces), as_json=as_json)
-
-
-def _score_traces(
-    tasks: str,
-    traces: Path,
-    out: Path | None,
-    parameters: Mapping[str, Any],
-    *,
-    as_json: bool,
-    aggregate: Path | None,
-    jobs: int,
-) -> int:
-    """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
-    from core_eval.cli.score_parts import Job
-    from core_eval.text.json_text import json_text
-
-    if aggregate is not None and out is None and not as_json:
-        raise UsageError(
-            "--aggregate compares means, which are not printed as lines: give --json or --out FILE"
-        )
-    if tasks == str(traces) == "-":
-        raise UsageError("--tasks and --traces cannot both be standard input")
-    # Without a summary, any number of traces is streamed in constant memory.
-    make = None if out is None and not as_json else _summary(aggregate)
-    summary = None if make is None else make()
-    scored = failed = 0
-    job = Job(_known_tasks(tasks), str(traces), parameters, make)
-    with ExitStack() as stack:
-        write: Callable[[str], object] = sys.stdout.write
-        if out is not None and out.suffix.lower() in TABLES:
-            from core_eval.cli.score_table import scores_table
-
-            write = stack.enter_context(scores_table(out))
-        elif out is not None:
-            write = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces])).write
-        if jobs > 1:
-            from core_eval.cli.score_ranges import parts_of_file
-
-            parts = parts_of_file(job, traces, jobs, _progress_of_parts(stack, traces))
-        else:
-            parts = job.scored(stack.enter_context(_opened(traces)), 1, summary)
-        if as_json:
-            sys.stdout.write('{"traces": [')
-        for part in parts:
-            if as_json and part.text:
-                before = ",\n" if scored + failed else "\n"
-                sys.stdout.write(before + part.text[:-1].replace("\n", ",\n"))
-            if out is not None or not as_json:
-                write(part.text)
-            scored += part.scored
-            failed += part.failed
-            if summary is not None and part.summary is not None:
-                summary.merge(part.summary)
-    if summary is not None and as_json:
-        sys.stdout.write(f'\n],\n"summary": {json_text(summary.as_json(), indent=2)}}}\n')
-    elif summary is not None:
-        _print_summary(summary, aggregate is not None)
-    if failed:
-        print(
-            f"pathrig: {scored} scored, {failed} could not be scored; see `error` in their lines",
-            file=sys.stderr,
-        )
-    return NOT_ALL_SCORED if failed else DONE
-
-
-def _summary(aggregate: Path | None) -> Callable[[], TraceSummary]:
-    from core_eval.report.tables.traces import TraceSummary
-    from core_eval.score.aggregate import load_aggregate
-
-    return partial(TraceSummary, load_aggregate(aggregate))
-
-
-def _print_summary(summary: TraceSummary, gated: bool) -> None:
-    from core_eval.score.episodes import INEXACT_NOTE
-
-    shown = console()
-    shown.print(summary.table(gated=gated))
-    if summary.inexact:
-        shown.print(INEXACT_NOTE)
-
-
-def _known_tasks(ref: str) -> ScoredTasks:
-    """Load the tasks of a file or suite; print malformed tasks and cycles on standard error."""
-    from configs.suites import scored_suite
-
-    known = scored_suite(ref)
-    print_faults(known.malformed)
-    warn_of_cycles(task.automaton for task in known.tasks.values())
-    return known
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Iterable[bytes]]:
-    """Open the lines of the traces, with a progress bar on a terminal.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
-    from core_eval.text.foreign_text import ForeignTextError, open_lines
-
-    try:
-        with ExitStack() as stack:
-            found = stack.enter_context(open_lines(path))
-            yield _progress(stack, found)
-    except ForeignTextError as error:
-        raise UsageError(f"--traces {path}: {error}") from None
-
-
-def _progress_of_parts(stack: ExitStack, traces: Path) -> Callable[[int], None]:
-    size = traces.stat().st_size if traces.is_file() else 0
-    advance = stack.enter_context(progress("scoring, KiB", max(1, size // 1024)))
-    return lambda done: advance(done // 1024)
-
-
-def _progress(stack: ExitStack, found: Lines) -> Iterable[bytes]:
-    if found.size is None:
-        return found.lines
-    kib = max(1, found.size // 1024)
-    advance = stack.enter_context(progress("scoring, KiB", kib))
-
-    def counted() -> Iterator[bytes]:
-        done = 0
-        for number, line in enumerate(found.lines):
-            if number % LINES_PER_UPDATE == 0:
-                position = found.position() // 1024
-                advance(position - done)
-                done = position
-            yield line
-
-    return counted()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sqlite3
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from agents.registry import model_file
+from core_eval.text.file_hash import sha256_of
 
 PACKAGES = (
     "pathrig",
@@ -58,7 +57,4 @@ def agent_info(spec: str) -> dict[str, Any]:
     return {"file": path.name, "bytes": path.stat().st_size, "sha256": _digest(path)}
 
 
-@cache
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+_digest = cache(sha256_of)
