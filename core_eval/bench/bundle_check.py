@@ -8,17 +8,10 @@ machine. That the log is what happened is shown only for what is run again.
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import ValidationError
 
-from agents.errors import AgentSpecError, BackendError
-from agents.names import is_baseline
-from agents.options import ModelOptions
-from agents.registry import model_file, parse_spec
-from configs.errors import ConfigError
 from configs.exam import Exam
 from configs.suite_manifest import Manifest
 from configs.suites import CORE, HAZARDS, read_suite
@@ -26,17 +19,13 @@ from configs.task_entry import TaskLimits
 from configs.tasks_loader import TaskFile
 from core_eval.bench.bench import FRESH_SEEDS, Bench, BenchPlan
 from core_eval.bench.bundle import BENCH, LOG, BundleContent, BundleError, read_content, unpacked
-from core_eval.log import EpisodeRow, LogError, LogReader, RunLog
+from core_eval.bench.bundle_rerun import run_again
+from core_eval.log import LogError, LogReader
 from core_eval.log.events import ignore
-from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run
+from core_eval.run.config import RunConfig
 from core_eval.score.cards import BenchResult, Checked
 from core_eval.score.rescore import rescore
-from core_eval.text.file_hash import sha256_of
 from sims.world_type import WORLD_TYPES
-
-SIMULATED = frozenset(f"sim:{world}" for world in WORLD_TYPES)
-
 
 SHIPPED = frozenset({CORE, HAZARDS, *WORLD_TYPES})
 
@@ -59,7 +48,7 @@ def check_bundle(path: Path, again: int) -> Checked:
             _check_exam(path, content)
             notes = _check_tasks(path, content, log)
             result = _result(path, content, log)
-            same = _run_again(path, log, again) if again else 0
+            same = run_again(path, log, again) if again else 0
         except (LogError, ValidationError) as error:
             why = "a run of it has another configuration" if isinstance(error, ValidationError) else error
             raise BundleError(f"{path}: its log cannot be read: {why}") from None
@@ -145,65 +134,3 @@ def _result(path: Path, content: BundleContent, log: Path) -> BenchResult:
 
 def ignore_line(_line: str) -> None:
     """Discard a line."""
-
-
-def _run_again(path: Path, log: Path, count: int) -> int:
-    """Run some episodes again whose agents are here; return how many came out the same.
-
-    Raises:
-        BundleError: an agent that is no model took another path.
-    """
-    with LogReader(log) as reader:
-        cells = {
-            row.id: (cell, row, run)
-            for run in reader.runs()
-            for row in reader.episodes(run.id)
-            if (cell := _cell(RunConfig.from_log(run.config), row)) is not None
-        }
-    drawn = Random(sha256_of(log)).sample(sorted(cells), min(count, len(cells)))
-    same = 0
-    for number in drawn:
-        cell, row, run = cells[number]
-        config = RunConfig.from_log(run.config)
-        own = RunConfig(cells=(cell,), seed=row.seed, limits=config.limits, streams=config.streams)
-        with TemporaryDirectory() as folder:
-            copy = Path(folder) / LOG
-            try:
-                with RunLog(copy) as written:
-                    Run.of(own, written).start()
-            except (AgentSpecError, BackendError, ConfigError):
-                continue
-            with LogReader(copy) as reader:
-                (now,) = reader.episodes()
-        if now.fingerprint == row.fingerprint:
-            same += 1
-        elif model_file(cell.agent) is None:
-            raise BundleError(f"{path}: episode {row.id}, run again, took another path than its log says")
-    return same
-
-
-def _cell(config: RunConfig, row: EpisodeRow) -> Cell | None:
-    """Return what an episode is run again by; None where it cannot be here.
-
-    Nothing that a bundle names is read or started but what the kit ships, and the model of that very hash.
-    """
-    place = row.number // config.episodes
-    if not 0 <= place < len(config.cells):
-        return None
-    cell = config.cells[place]
-    if row.fingerprint is None or cell.rig not in SIMULATED or "#" in cell.task or Path(cell.task).exists():
-        return None
-    if is_baseline(cell.agent):
-        return cell
-    try:
-        parsed = parse_spec(cell.agent)
-    except (AgentSpecError, ConfigError):
-        return None
-    file = model_file(cell.agent)
-    if file is None or parsed.name != "llama" or parsed.options is None or _names_files(parsed.options):
-        return None
-    return cell if file.is_file() and sha256_of(file) == row.agent_info.get("sha256") else None
-
-
-def _names_files(options: ModelOptions) -> bool:
-    return any(isinstance(getattr(options, name), Path) for name in options.model_fields_set)

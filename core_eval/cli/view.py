@@ -23,7 +23,7 @@ def view(
     try:
         from core_eval.live.access import Authorizer
         from core_eval.live.folder_view import FolderView
-        from core_eval.live.server import serve_page
+        from core_eval.live.serving import serve_page
     except ImportError as error:
         raise UsageError(f"view needs {error.name}: pip install 'pathrig[live]'") from None
     address = page_address(listen, "--listen")

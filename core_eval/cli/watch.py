@@ -53,7 +53,8 @@ def _serve(
         from core_eval.live.live_run import run_report
         from core_eval.live.log_follower import LogFollower
         from core_eval.live.rig_watcher import watched_rig
-        from core_eval.live.server import LivePage, serve_page
+        from core_eval.live.server import LivePage
+        from core_eval.live.serving import serve_page
     except ImportError as error:
         raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None
     from core_eval.log import LogReader

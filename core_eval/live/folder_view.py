@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from core_eval.live.access import Authorizer
-from core_eval.live.server import SAFE_HEADERS, no_entry
+from core_eval.live.serving import SAFE_HEADERS, no_entry
 from core_eval.log import LogError, LogReader
 from core_eval.report.page.contrast import contrast_page
 from core_eval.report.page.report import html_pages

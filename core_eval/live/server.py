@@ -6,15 +6,12 @@ import asyncio
 import contextlib
 import json
 import secrets
-import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
-from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
@@ -24,36 +21,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from core_eval.live.access import Address, Authorizer
+from core_eval.live.access import Authorizer
 from core_eval.live.history import History, PageEvent
+from core_eval.live.serving import SAFE_HEADERS, no_entry, origin_of
 from core_eval.log import LogError
 from core_eval.report.page.templating import TEMPLATES
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge.approval import ANSWERS, Answer
-from firmware_bridge.http_server import serve_app
 
 PAGE = Path(__file__).parent / "page"
 QUIET_SECONDS = 10.0
 """Interval of keep-alive messages of a stream, s."""
 MAX_BODY = 1000
-SAFE_HEADERS = {
-    "Cache-Control": "no-store",
-    # The address contains the token.
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    # Framing is denied, since it allows clickjacking.
-    "X-Frame-Options": "DENY",
-}
 
 Buttons = Callable[[int, Answer], bool]
-
-
-class HasApp(Protocol):
-    """Pages that can be served."""
-
-    @property
-    def app(self) -> Starlette:
-        """The application."""
 
 
 class LivePage:
@@ -227,42 +208,10 @@ class LivePage:
                     yield ": still here\n\n"
 
 
-@contextmanager
-def serve_page(address: Address, page: HasApp, authorizer: Authorizer) -> Iterator[str]:
-    """Serve the page; yield its address with the token.
-
-    Raises:
-        OSError: nothing can listen at that address.
-    """
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    with (
-        socket.create_server((address.host, address.port), family=family) as listening,
-        serve_app(page.app, listening, "live page: server"),
-    ):
-        yield f"http://{_shown_host(address)}:{listening.getsockname()[1]}/?token={authorizer.token}"
-
-
-def _shown_host(address: Address) -> str:
-    host = socket.gethostname() if address.host in ("0.0.0.0", "::") else address.host
-    return f"[{host}]" if ":" in host else host
-
-
-def origin_of(url: str) -> str:
-    """Return the scheme, host and port of an address, as a page's policy names them."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
 def _as_text(event: PageEvent, source: int, last: Sequence[int]) -> str:
     """Return an event; its id says how far every source is, its name of which source it is but the first."""
     kind = f"{event.kind}@{source}" if source else event.kind
     return f"id: {','.join(map(str, last))}\nevent: {kind}\ndata: {event.data}\n\n"
-
-
-def no_entry() -> Response:
-    """Return the answer to a request without the token."""
-    text = {"error": "open the page by the address that pathrig printed"}
-    return JSONResponse(text, 403, headers=SAFE_HEADERS)
 
 
 async def _small_json(request: Request) -> dict[str, object]:

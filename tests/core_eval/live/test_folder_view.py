@@ -13,7 +13,7 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.live.access import Address, Authorizer
 from core_eval.live.folder_view import FolderView
-from core_eval.live.server import serve_page
+from core_eval.live.serving import serve_page
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ from core_eval.live.access import Authorizer
 from core_eval.live.heard_rig import NO_CALLS
 from core_eval.live.history import History
 from core_eval.live.rig_watcher import watched_rig
-from core_eval.live.server import LivePage, serve_page
+from core_eval.live.server import LivePage
+from core_eval.live.serving import serve_page
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig

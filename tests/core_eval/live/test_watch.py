@@ -20,7 +20,8 @@ from core_eval.live.history import History
 from core_eval.live.live_run import live_run, run_report
 from core_eval.live.log_follower import FollowedRun, LogFollower
 from core_eval.live.rig_watcher import watched_rig
-from core_eval.live.server import LivePage, serve_page
+from core_eval.live.server import LivePage
+from core_eval.live.serving import serve_page
 from core_eval.log import LogReader, RunLog, StepRow
 from core_eval.log.events import Event, ignore
 from core_eval.run.config import Cell, RunConfig
