@@ -15,5 +15,9 @@ class StopOutcome(StrEnum):
     NOT_SENT = "not sent"
     """The stop could not be sent."""
 
+    def failed(self, can_confirm: bool) -> bool:
+        """Return whether the machine may still move: not sent, or not confirmed by a rig that could."""
+        return self is StopOutcome.NOT_SENT or (self is StopOutcome.SENT and can_confirm)
+
     def __bool__(self) -> bool:
         return self is StopOutcome.CONFIRMED

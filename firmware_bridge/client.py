@@ -10,6 +10,7 @@ from typing import Any
 
 from devices.device import Truth
 from devices.outcome import Outcome
+from devices.rig_motion import Event
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
@@ -55,6 +56,9 @@ class RigClient:
         on_freeze: called after this process stood still, with the seconds, once the rig was stopped.
         retry_after: seconds without an answer before a call is sent again, with the same id; then doubled.
         clock: of all its waits, but that of the freeze watch.
+
+    Attributes:
+        rig: what is known of whether the rig moves.
     """
 
     def __init__(
@@ -70,7 +74,7 @@ class RigClient:
         retry_after: float = 1.0,
         clock: Clock = MONOTONIC,
     ) -> None:
-        self._link = link
+        self._link, self.rig = link, link.rig
         self._tell = tell
         self._on_freeze, self._on_noted = on_freeze, on_noted
         if link.keeper is not None:
@@ -187,6 +191,7 @@ class RigClient:
         stood still is a fault, code `host_frozen`, whatever its result: the rig was stopped, or has gone on
         for longer than intended. It stays stopped until a reset.
         """
+        self.rig.on(Event.DRIVE)
         before = self._freeze_watch.freezes()
         message = wire.Call.model_construct(
             id=call_id or secrets.token_hex(6), tool=tool, args=dict(arguments)
@@ -339,6 +344,7 @@ class RigClient:
     def _link_changed(self, up: bool) -> None:
         down_since, was_down = self._peer.down_since, self._is_down
         self._is_down = not up
+        self.rig.on(Event.FIND if up else Event.LOSE)
         self._peer.link_changed(up)
         if self._on_noted is not None and up is was_down:
             seconds = round(self._clock.now() - down_since, 3)
@@ -352,7 +358,8 @@ class RigClient:
             self._link.send(HELLO)
 
     def _frozen(self, seconds: float) -> None:
+        self.rig.on(Event.HALT)
         with contextlib.suppress(LinkError):
-            self._link.estop()
+            self._link.stop()
         if self._on_freeze is not None:
             self._on_freeze(seconds)

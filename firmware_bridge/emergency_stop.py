@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
@@ -35,40 +36,39 @@ class EmergencyStop:
             return bool(stopped)
 
         seen = self._peer.status_count
-        sent = False
+        rig = self._link.rig
+        rig.on(Event.HALT)
+        began = False
         deadline = self._clock.now() + timeout
         try:
             while True:
-                self._link.estop()
-                if not sent:
+                found = self._link.stop()
+                if not began:
                     # A driver asks its machine before this returns.
-                    sent, deadline = True, self._clock.now() + timeout
+                    began, deadline = True, self._clock.now() + timeout
                 left = deadline - self._clock.now()
                 if self._probe.hello_until(is_stopped, seen, max(0.0, min(HELLO_SECONDS, left))):
-                    return self._outcome(stopped[0])
+                    # A status may still describe the previous stop; a driver link has asked the machine.
+                    stated = StopOutcome.CONFIRMED if stopped[0].stop is None else stopped[0].stop
+                    rig.stopped(stated if found is None else found)
+                    self.error = self._why(rig.outcome)
+                    return rig.outcome
                 if left <= HELLO_SECONDS:
                     break
         except LinkError as error:
             self.error = str(error)
-            return StopOutcome.SENT if sent else StopOutcome.NOT_SENT
-        self.error = f"{self._link.name} did not confirm within {timeout:g} s that it is stopped"
-        return StopOutcome.SENT
-
-    def _outcome(self, status: wire.Status) -> StopOutcome:
-        # A status may still describe the previous stop; a driver link has asked the machine itself.
-        outcome = self._link.stop_outcome(status.stop)
-        if outcome is None:
-            outcome = StopOutcome.CONFIRMED
-        name = self._link.name
-        if outcome is StopOutcome.CONFIRMED:
-            self.error = ""
-        elif outcome is StopOutcome.NOT_SENT:
-            self.error = gone(name)
-        elif self._link.confirms_stop:
-            self.error = f"{name} did not answer whether it is stopped"
         else:
-            self.error = "its driver has no query that confirms a stop"
-        return outcome
+            self.error = f"{self._link.name} did not confirm within {timeout:g} s that it is stopped"
+        return rig.outcome
+
+    def _why(self, outcome: StopOutcome) -> str:
+        if outcome is StopOutcome.CONFIRMED:
+            return ""
+        if outcome is StopOutcome.NOT_SENT:
+            return gone(self._link.name)
+        if self._link.confirms_stop:
+            return f"{self._link.name} did not answer whether it is stopped"
+        return "its driver has no query that confirms a stop"
 
     def reset(self, timeout: float) -> bool:
         """Leave the stop and return whether the rig was online within `timeout` seconds.
@@ -78,6 +78,7 @@ class EmergencyStop:
         """
         seen = self._peer.status_count
         self._link.send(RESET)
+        self._link.rig.on(Event.RESET)
         deadline = self._clock.now() + timeout
         while (left := deadline - self._clock.now()) > 0:
             # Asked repeatedly, as some devices send their status only on hello.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from devices.rig_motion import RigMotion
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
 
@@ -116,6 +118,11 @@ class Link(ABC):
     record: Record | None = None
     """The record, where the link repeats one instead of reaching a rig."""
 
+    @cached_property
+    def rig(self) -> RigMotion:
+        """What this end knows of whether the rig moves: fed by `stop`, and by whoever drives the link."""
+        return RigMotion()
+
     @property
     @abstractmethod
     def connected(self) -> bool:
@@ -161,16 +168,18 @@ class Link(ABC):
         self.send(payload)
 
     @abstractmethod
-    def estop(self) -> None:
-        """Send the emergency stop at once.
+    def estop(self) -> StopOutcome | None:
+        """Send the emergency stop at once; return how it went, None where the device's status will tell.
 
         Raises:
             LinkError: it was not sent.
         """
 
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """Return how the last `estop` went: as the device's status stated, unless the link itself asked."""
-        return stated
+    def stop(self) -> StopOutcome | None:
+        """Send the emergency stop as `estop` does, and have `rig` know of it. Raises LinkError."""
+        outcome = self.estop()
+        self.rig.stopped(outcome)
+        return outcome
 
     def discard(self) -> None:  # noqa: B027
         """Discard messages that were not sent, except an emergency stop."""

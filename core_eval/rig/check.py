@@ -243,7 +243,8 @@ class _Check:
     def _stop(self, read: Tool | None) -> None:
         began = time.monotonic()
         stop = self._client.estop(STOP_SECONDS)
-        if stop is StopOutcome.NOT_SENT or (stop is StopOutcome.SENT and self._client.confirms_stop):
+        self._report.facts["motion"] = str(self._client.rig.state)
+        if stop.failed(self._client.confirms_stop):
             self._report.add("stop", False, f"{stop}, not confirmed: {self._client.stop_error}")
             return
         text = f"confirmed after {(time.monotonic() - began) * 1e3:.0f} ms"
@@ -351,8 +352,8 @@ class RigReport:
     """All findings, and the rig's own data.
 
     Attributes:
-        facts: state, device, firmware, watchdog_ms (the board's own), keeper, unattended, round_trip_s,
-            clock_offset_s, clock_drift; None or absent if unknown.
+        facts: state, device, firmware, watchdog_ms (the board's own), keeper, unattended, motion (after its
+            stop), round_trip_s, clock_offset_s, clock_drift; None or absent if unknown.
     """
 
     rig: str

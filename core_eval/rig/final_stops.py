@@ -31,7 +31,7 @@ class FinalStop:
     @property
     def failed(self) -> bool:
         """Whether the rig may still move: the stop was not sent, or not confirmed by a rig that could."""
-        return self.stop is StopOutcome.NOT_SENT or (self.stop is StopOutcome.SENT and self.can_confirm)
+        return self.stop.failed(self.can_confirm)
 
     def line(self) -> str:
         """Return the line for the terminal; empty if the stop was confirmed."""

@@ -267,7 +267,9 @@ class RigSession:
         finally:
             done.set()
         if stop is not StopOutcome.CONFIRMED:
-            detail |= {"error": self.client.stop_error, "can_confirm": self.client.confirms_stop}
+            client = self.client
+            detail |= {"error": client.stop_error, "can_confirm": client.confirms_stop}
+            detail["motion"] = str(client.rig.state)
         self._note(f"stop {stop}", detail or None)
         return stop
 

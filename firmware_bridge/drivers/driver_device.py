@@ -15,6 +15,7 @@ from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal
+from devices.rig_motion import Event
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
@@ -77,7 +78,7 @@ class DriverDevice:
             why = None if mapped is None else mapped.not_fitted
             return outcome(CallStatus.REJECTED, "not_fitted", why or f"This rig has nothing for {tool}.")
         with self.machine.one_at_a_time:
-            self.machine.touched = True
+            self.machine.rig.on(Event.DRIVE)
             known = self._known
             try:
                 refusal = None if known is None else known.refusal(tool, validated)
@@ -105,7 +106,7 @@ class DriverDevice:
 
     def safe(self) -> StopOutcome:
         """Stop the machine at once, and send nothing until `reset`. Never raises."""
-        if self.leave_alone and not self.machine.touched:
+        if self.leave_alone and not self.machine.rig.driven:
             return StopOutcome.NOT_SENT
         stop = self.machine.stop()
         if self._surface.rules is not None:
@@ -119,7 +120,7 @@ class DriverDevice:
     def reset(self) -> None:
         """Leave the stop. Raises if the machine does not."""
         with self.machine.one_at_a_time:
-            self.machine.touched = True
+            self.machine.rig.on(Event.DRIVE)
             self.machine.leave_stop()
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
@@ -148,8 +149,8 @@ class DriverDevice:
         scope = self.machine.scope.for_call(arguments)
         for need in mapped.needs:
             need.check(scope)
-        halted = self.machine.halted
-        runner = self.machine.runner(scope, lambda: stop.is_set() or halted.is_set())
+        rig = self.machine.rig
+        runner = self.machine.runner(scope, lambda: stop.is_set() or rig.halted)
         runner.in_call = True
         names = scope.names = self.machine.scope.names | self._written(mapped, scope)
         try:

@@ -34,15 +34,13 @@ class HardwareLink(LocalLink):
         self._device = device
         self.unattended, self.confirms_stop = unattended, confirms_stop
 
-    def estop(self) -> None:
-        """Stop the hardware, and ask whether it stands. Raises LinkError if the stop was not sent."""
+    def estop(self) -> StopOutcome | None:
+        """Stop the hardware, and return whether it stands. Raises LinkError if the stop was not sent."""
         super().estop()
-        if self.endpoint.last_stop is StopOutcome.NOT_SENT:
+        outcome = self.endpoint.last_stop
+        if outcome is StopOutcome.NOT_SENT:
             raise LinkError(self.why_down)
-
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """Return the driver's own outcome; a status may describe an earlier stop."""
-        return self.endpoint.last_stop
+        return outcome
 
     def close(self) -> None:
         """Stop the hardware, unless it was only observed, and close it."""

@@ -13,6 +13,7 @@ from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal
+from devices.rig_motion import Event, Motion, RigMotion
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.conversation import Conversation, Lost
@@ -58,18 +59,13 @@ class Machine:
         self.scope = Scope({}, settings.options, settings.tables, self.memory, {}, names)
         self.one_at_a_time = threading.Lock()
         """Held while steps run."""
-        self.halted = threading.Event()
-        """Set from a stop to its reset."""
+        self.rig = RigMotion()
+        """Whether it moves. One that was ever driven and is lost is owed a stop."""
         self.writing = threading.Lock()
-        self.touched = False
-        """Whether a command was sent, so that a lost wire leaves a stop pending."""
         self.on_wire: Callable[[StopOutcome | None], None] = lambda stop: None
         """Called when the wire is lost (None), and when it is restored, with the outcome of its stop."""
         self._stop_messages = stop_messages(driver, names, settings.tables)
         self._settle_steps = settle_steps(driver, names, settings.tables)
-        self._stop_owed = False
-        self._wire_up = True
-        self._mute = False
         self._recovery: threading.Thread | None = None
         self._recovery_lock = threading.Lock()
         self.reports = Reports(driver, self.scope, self.memory.__setitem__, sample)
@@ -86,7 +82,7 @@ class Machine:
             LinkError: the machine cannot be reached, or does not answer.
         """
         try:
-            self.wire.open(self._conversation.publish, self._lost)
+            self.wire.open(self._conversation.publish, self._on_lost)
             self._boot()
         except BaseException:
             self.wire.close()
@@ -108,17 +104,26 @@ class Machine:
     @property
     def connected(self) -> bool:
         """Whether bytes can go out, to a machine that has not fallen silent."""
-        return self.wire.connected and not self._mute
+        return self.wire.connected and not self._lost
 
     @property
     def why_down(self) -> str:
         """Why it is not connected; one line."""
-        return f"{self.wire.name} does not answer" if self._mute else gone(self.wire.name)
+        return f"{self.wire.name} does not answer" if self.wire.connected else gone(self.wire.name)
 
     @property
     def stop_owed(self) -> bool:
         """Whether the wire is lost with a stop pending, and can come back."""
-        return self._stop_owed and self.wire.comes_back and not self.wire.connected
+        return self._owed and self.wire.comes_back and not self.wire.connected
+
+    @property
+    def _lost(self) -> bool:
+        return self.rig.state is Motion.LOST
+
+    @property
+    def _owed(self) -> bool:
+        unconfirmed = self.confirms_stop and self.rig.state is Motion.STOPPING
+        return self.rig.driven and (self._lost or unconfirmed)
 
     @property
     def confirms_stop(self) -> bool:
@@ -137,15 +142,15 @@ class Machine:
                 raise DriverFault("offline", "The device is offline by its last will.")
             return
         if not self.wire.connected:
-            self.wire.open(self._conversation.publish, self._lost)
+            self.wire.open(self._conversation.publish, self._on_lost)
         with self.writing:
             self._write_stop()
         self.memory.update(self.driver.stop.remember)
         self._boot()
         confirmed = self._settle()
-        self._stop_owed = self._mute = False
         self._run_own(self.driver.reset)
-        self._report_wire(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
+        self._found(StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT)
+        self.rig.on(Event.DRIVE)
 
     def mark_unknown(self) -> None:
         """Stop a machine whose state is unknown, and start it again before the next call.
@@ -157,12 +162,11 @@ class Machine:
         stop = self._stop_once()
         asked = self.confirms_stop and self.wire.connected and not self._is_offline()
         if asked and stop is StopOutcome.SENT and self._conversation.messages == heard:
-            self._mute = True
-            self._report_wire(None)
+            self._lose()
 
     def stop(self) -> StopOutcome:
         """Stop the machine at once, and send only settle steps until `leave_stop`. Never raises."""
-        self.halted.set()
+        self.rig.on(Event.HALT)
         return self._stop_once()
 
     def reconnect(self) -> None:
@@ -174,16 +178,17 @@ class Machine:
         with self.one_at_a_time:
             if self._closed.is_set():
                 raise LinkError(f"{self.wire.name} was closed")
+            owed, mute = self._owed, self._lost and self.wire.connected
             if not self.wire.connected:
-                self.wire.open(self._conversation.publish, self._lost)
-            if not self._stop_owed and not self._mute:
+                self.wire.open(self._conversation.publish, self._on_lost)
+            if not owed:
+                self.rig.on(Event.FIND)
                 return
             heard = self._conversation.messages
             stop = self._stop_once()
-            if self._mute and self._conversation.messages == heard:
+            if stop is StopOutcome.NOT_SENT or (mute and self._conversation.messages == heard):
                 raise LinkError(self.why_down)
-            self._mute = False
-        self._report_wire(stop)
+        self._found(stop)
 
     def leave_stop(self) -> None:
         """Accept steps again; a machine whose state is unknown is started at the next call.
@@ -193,12 +198,12 @@ class Machine:
         """
         if not self.wire.connected:
             raise LinkError(self.why_down)
-        self.halted.clear()
+        self.rig.on(Event.RESET)
         try:
             if self._ready:
                 self._run_own(self.driver.reset)
         except (Refusal, DriverFault, LinkError, Lost, Stopped):
-            self.halted.set()
+            self.rig.on(Event.HALT)
             raise
         # An episode begins: its log needs the unchanged readings too.
         self.reports.repeat()
@@ -206,7 +211,7 @@ class Machine:
     def output(self, *, obeys_stop: bool = True) -> Output:
         """Return what steps are sent by; one that does not obey the stop is for what follows it."""
         end = self.driver.line.end.encode("latin-1")
-        return Output(self.wire, end, self.writing, self.halted if obeys_stop else None)
+        return Output(self.wire, end, self.writing, self.rig if obeys_stop else None)
 
     def runner(self, scope: Scope, stopped: Callable[[], bool], output: Output | None = None) -> StepRunner:
         """Return a runner of steps in this scope."""
@@ -221,7 +226,7 @@ class Machine:
         )
 
     def _run_own(self, steps: Sequence[Step]) -> None:
-        self.runner(self.scope.for_call({}), self.halted.is_set).run(steps, self.scope.names)
+        self.runner(self.scope.for_call({}), lambda: self.rig.halted).run(steps, self.scope.names)
 
     def _stop_once(self) -> StopOutcome:
         # A write in progress ends first, but the stop waits only briefly for it.
@@ -229,16 +234,15 @@ class Machine:
         try:
             self._write_stop()
         except LinkError:
-            self._stop_owed = self.touched
             return StopOutcome.NOT_SENT
         finally:
             if mine:
                 self.writing.release()
             self.memory.update(self.driver.stop.remember)
         confirmed = self._settle()
-        # The wire may have been lost meanwhile, and with it an unconfirmed stop.
-        self._stop_owed = self.touched and not confirmed and (self.confirms_stop or not self.wire.connected)
-        return StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT
+        stop = StopOutcome.CONFIRMED if confirmed else StopOutcome.SENT
+        self.rig.stopped(stop)
+        return stop
 
     def _settle(self) -> bool:
         """Run the settle steps and return whether the machine's answers confirm the stop. Never raises."""
@@ -323,15 +327,14 @@ class Machine:
         for topic, payload in self._stop_messages:
             self.wire.publish(topic, payload)
 
-    def _lost(self) -> None:
-        self._ready = self._mute = False
+    def _on_lost(self) -> None:
+        self._ready = False
         self._conversation.lost()
         if self._closed.is_set():
             return
-        self._stop_owed = self.touched
-        self._report_wire(None)
+        self._lose()
         with self._recovery_lock:
-            if self.touched and not self._closed.is_set() and not self._recovering():
+            if self.rig.driven and not self._closed.is_set() and not self._recovering():
                 self._recovery = threading.Thread(
                     target=self._recover, name=f"stop {self.wire.name}", daemon=True
                 )
@@ -340,20 +343,24 @@ class Machine:
     def _recovering(self) -> bool:
         return self._recovery is not None and self._recovery.is_alive()
 
-    def _report_wire(self, stop: StopOutcome | None) -> None:
-        if self._wire_up or stop is not None:
-            self._wire_up = stop is not None
-            self.on_wire(stop)
+    def _lose(self) -> None:
+        if self.rig.on(Event.LOSE):
+            self.on_wire(None)
+
+    def _found(self, stop: StopOutcome) -> None:
+        self.rig.on(Event.FIND)
+        self.rig.stopped(stop)
+        self.on_wire(stop)
 
     def _recover(self) -> None:
-        while self._stop_owed and not self.clock.wait(self._closed, RETRY_S):
+        while self._owed and not self.clock.wait(self._closed, RETRY_S):
             with contextlib.suppress(LinkError):
                 self.reconnect()
 
     def _beat(self) -> None:
         assert self.driver.heartbeat is not None
         while not self.clock.wait(self._closed, self.driver.heartbeat.every):
-            if not self._ready or self.halted.is_set() or not self.one_at_a_time.acquire(blocking=False):
+            if not self._ready or self.rig.halted or not self.one_at_a_time.acquire(blocking=False):
                 continue
             try:
                 self._run_own(self.driver.heartbeat.steps)

@@ -6,13 +6,14 @@ import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Event, Lock
+from threading import Lock
 
 from devices.drivers.driver_file import DriverFile, Failure, Step
 from devices.drivers.patterns import MachineMessage, Pattern
 from devices.drivers.templates import TemplateError, check_bytes, render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Refusal
+from devices.rig_motion import RigMotion
 from firmware_bridge.drivers.conversation import Conversation, Subscription
 from firmware_bridge.drivers.wire import Wire
 
@@ -43,11 +44,11 @@ class Output:
         wire: what it writes to.
         end: of a command's line.
         writing: held while it writes.
-        halted: set from a stop to its reset; None: the stop does not close this output.
+        rig: closes it from a stop to its reset; None: the stop does not close this output.
     """
 
-    def __init__(self, wire: Wire, end: bytes, writing: Lock, halted: Event | None) -> None:
-        self._wire, self._end, self._writing, self._halted = wire, end, writing, halted
+    def __init__(self, wire: Wire, end: bytes, writing: Lock, rig: RigMotion | None) -> None:
+        self._wire, self._end, self._writing, self._rig = wire, end, writing, rig
 
     def line(self, command: bytes) -> None:
         """Send a command, with its line end."""
@@ -62,11 +63,11 @@ class Output:
         self._send(lambda: self._wire.publish(topic, payload, retain=retain))
 
     def _send(self, send: Callable[[], None]) -> None:
-        if self._halted is None:
+        if self._rig is None:
             send()
             return
         with self._writing:
-            if self._halted.is_set():
+            if self._rig.halted:
                 raise Stopped
             send()
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 from devices.device import Device
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler
 from firmware_bridge.local.device_port import port_for
@@ -74,9 +75,10 @@ class LocalLink(Link):
         """Deliver a payload to the device. Raises LinkError if the link is closed."""
         self._opened().on_frame(payload)
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         """Stop the device at once. Raises LinkError if the link is closed."""
         self._opened().on_stop()
+        return None
 
     def close(self) -> None:
         """Stop the device, and deliver its last messages."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from paho.mqtt.client import MQTTMessageInfo
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import RESET, CodecError, decode_device_message, encode
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal
@@ -120,12 +121,13 @@ class MqttLink(Link):
         if self._connection.connected:
             self.lease.renew()
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         """Publish the stop on its topic; again when a lost broker or rig returns. Raises LinkError."""
         self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
         if self._last_estop is None:
             self._stop_waits = True
             raise LinkError(f"no connection to the broker of {self.name}")
+        return None
 
     def discard(self) -> None:
         """Discard calls that were not sent."""

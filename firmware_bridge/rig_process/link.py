@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import RESET
@@ -86,7 +87,6 @@ class RigProcessLink(Link):
         self._early: list[bytes] = []
         self._strikes = self._number = self._dropped = 0
         self._done: dict[int, dict[str, Any]] = {}
-        self._stop_outcome: StopOutcome | None = None
         self._process: subprocess.Popen[bytes] | AdoptedProcess
         self._ending = False
         self._closed = threading.Event()
@@ -116,10 +116,6 @@ class RigProcessLink(Link):
         """Number of frames with a wrong checksum, as of the last second."""
         return self._dropped
 
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
-        """Return the outcome that the rig process has found; a status may describe an earlier stop."""
-        return stated if self._stop_outcome is None else self._stop_outcome
-
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Deliver payloads and changes of the wire on the reader thread."""
         with self._changed:
@@ -146,11 +142,10 @@ class RigProcessLink(Link):
         else:
             self._write(frame(Kind.MESSAGE, payload))
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         """Stop the rig, and let its driver ask whether it is stopped. Raises LinkError."""
-        self._stop_outcome = None
         outcome = self._request(Kind.STOP).get("outcome")
-        self._stop_outcome = None if outcome is None else StopOutcome(outcome)
+        return None if outcome is None else StopOutcome(outcome)
 
     def discard(self) -> None:
         """Discard what was not sent."""
@@ -359,7 +354,7 @@ class RigProcessLink(Link):
         began = self._clock.now()
         with contextlib.suppress(LinkError):
             self._replace()
-        detail = {"ended": how, "seconds": round(self._clock.now() - began, 3), "stop": self._stop_outcome}
+        detail = {"ended": how, "seconds": round(self._clock.now() - began, 3), "stop": self.rig.outcome}
         self._note("rig process replaced" if self._alive else "rig process lost", detail)
 
     def _note(self, state: str, detail: Mapping[str, Any]) -> None:
@@ -376,8 +371,9 @@ class RigProcessLink(Link):
             self._errors.close()
             self._is_new = True
             self._start()
+            self.rig.on(Event.HALT)
             with contextlib.suppress(LinkError):
-                self.estop()
+                self.stop()
             self._is_new = False
         if self._on_state is not None and self._up:
             self._on_state(True)

@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import BOOTTIME, Clock
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_through
@@ -85,12 +86,11 @@ class RigSide:
                 # It will not come back, as a pseudo terminal: the next run opens its own.
                 host.close()
                 break
-            outcome = StopOutcome.NOT_SENT if link.stop_owed else link.stop_outcome(None)
-            stated = StopOutcome.SENT if outcome is None else outcome
+            outcome = StopOutcome.NOT_SENT if link.stop_owed else link.rig.outcome
             name_process(DRIVEN)
             self._closing = False
             self._begin(host)
-            self._greet({"time": gone, "outcome": str(stated)})
+            self._greet({"time": gone, "outcome": str(outcome)})
         link.close()
 
     def _begin(self, host: socket.socket) -> None:
@@ -166,12 +166,13 @@ class RigSide:
     def _take(self, kind: Kind, body: bytes) -> None:
         match kind:
             case Kind.MESSAGE:
+                self._link.rig.on(Event.DRIVE)
                 with contextlib.suppress(LinkError):
                     self._link.send(body)
             case Kind.STOP:
                 self._aside(lambda: self._answer(body, self._stop))
             case Kind.RESET:
-                self._aside(lambda: self._in_turn(body, self._link.send))
+                self._aside(lambda: self._in_turn(body, self._reset))
             case Kind.ENSURE:
                 self._aside(lambda: self._in_turn(body, lambda rest: self._link.ensure(float(rest))))
             case Kind.DISCARD:
@@ -184,9 +185,13 @@ class RigSide:
                     self._closed = True
                 self._send(done(numbered(body)[0], late=late))
 
+    def _reset(self, payload: bytes) -> None:
+        self._link.send(payload)
+        self._link.rig.on(Event.RESET)
+
     def _stop(self, _: bytes) -> str | None:
-        self._link.estop()
-        return self._link.stop_outcome(None)
+        self._link.rig.on(Event.HALT)
+        return self._link.stop()
 
     def _in_turn(self, body: bytes, act: Callable[[bytes], None]) -> None:
         with self._slow:
@@ -206,6 +211,7 @@ class RigSide:
         threading.Thread(target=act, daemon=True).start()
 
     def _changed(self, up: bool) -> None:
+        self._link.rig.on(Event.FIND if up else Event.LOSE)
         self._send(frame(Kind.UP) if up else frame(Kind.DOWN, self._link.why_down.encode()))
 
     def _send(self, data: bytes) -> None:
@@ -249,15 +255,14 @@ class RigSide:
 
 def strike(link: Link, moments: Iterable[float], clock: Clock) -> bool:
     """Send the stop at these moments, until it is confirmed; return whether it was sent. Never raises."""
-    sent, began = False, clock.now()
+    began = clock.now()
+    link.rig.on(Event.HALT)
     for moment in moments:
         clock.sleep(max(0.0, began + moment - clock.now()))
         with contextlib.suppress(LinkError):
-            link.estop()
-            sent = True
-            if link.stop_outcome(None) is StopOutcome.CONFIRMED:
+            if link.stop() is StopOutcome.CONFIRMED:
                 break
-    return sent
+    return link.rig.sent
 
 
 def name_process(name: str) -> None:

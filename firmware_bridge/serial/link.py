@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, RESET, STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.serial.address import parse_serial_url
@@ -105,7 +106,7 @@ class SerialLink(Link):
             self._lost(port)
             raise LinkError(f"cannot write to {self._path}: {error}") from None
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         """Write the stop byte ahead of all buffered bytes, even within a line. Raises LinkError."""
         port = self._port
         self._stop_waits = True
@@ -118,6 +119,7 @@ class SerialLink(Link):
         except GONE as error:
             self._lost(port)
             raise LinkError(f"cannot write to {self._path}: {error}") from None
+        return None
 
     def discard(self) -> None:
         """Discard the port's output buffer."""

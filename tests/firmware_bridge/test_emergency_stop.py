@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from given_clock import GivenClock
 
+from devices.rig_motion import RigMotion
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.emergency_stop import EmergencyStop
@@ -29,9 +30,9 @@ class Stopping:
         self.link: Any = SimpleNamespace(
             name="rig",
             confirms_stop=True,
-            estop=self._estop,
+            rig=RigMotion(),
+            stop=self._stop,
             send=lambda payload: self._estop(),
-            stop_outcome=lambda stated: stated,
         )
         probe: Any = SimpleNamespace(hello_until=self._hello)
         peer: Any = SimpleNamespace(status_count=7)
@@ -45,6 +46,10 @@ class Stopping:
             raise self.error
         self.sent.append(self._now())
         self.clock._now += self.estop_takes
+
+    def _stop(self) -> None:
+        self._estop()
+        self.link.rig.stopped(None)
 
     def _hello(self, accept: Callable[[wire.Status], bool], seen: int, timeout: float) -> bool:
         assert seen == 7
@@ -82,7 +87,7 @@ def test_a_link_that_goes_after_the_stop_leaves_it_sent_and_before_it_not_sent()
     assert rig.stop.stop(1.0) is StopOutcome.NOT_SENT
     assert rig.stop.error == "the cable is out"
     rig.error = None
-    rig.link.estop = lambda: (rig._estop(), setattr(rig, "error", LinkError("the cable is out")))
+    rig.link.stop = lambda: (rig._stop(), setattr(rig, "error", LinkError("the cable is out")))[0]
     assert rig.stop.stop(1.0) is StopOutcome.SENT
     assert rig.stop.error == "the cable is out"
 

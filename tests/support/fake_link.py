@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError
 
 Reply = Callable[["FakeLink", dict[str, Any]], None]
@@ -55,8 +56,9 @@ class FakeLink(Link):
         self.connected = False
         self._on_state(False)
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         self.stops += 1
+        return None
 
     def discard(self) -> None:
         self.discards += 1

@@ -53,12 +53,10 @@ class ScriptedLink(Link):
         self.gate.wait(20)
         self.sent.append(payload)
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         self.stops += 1
         if self.error is not None:
             raise self.error
-
-    def stop_outcome(self, stated: StopOutcome | None) -> StopOutcome | None:
         return self.outcome
 
     def discard(self) -> None:

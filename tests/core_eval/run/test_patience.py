@@ -35,9 +35,10 @@ class SlowLink(Link):
     def send(self, payload: bytes) -> None: ...
     def close(self) -> None: ...
 
-    def estop(self) -> None:
+    def estop(self) -> StopOutcome | None:
         self.asked.set()
         assert self.answered.wait(20)
+        return None
 
 
 LINE = "RIG bench: THE STOP IS NOT CONFIRMED AFTER 3 S. IT MAY STILL MOVE: USE ITS OWN STOP. Asking goes on."

@@ -12,6 +12,7 @@ from given_clock import GivenClock, PlannedClock
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
+from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers import machine as machine_module
@@ -102,7 +103,7 @@ class Rig:
         self.machine.on_wire = self.reported.append
         # No greeting comes by itself: the driver wakes it.
         self.machine.open()
-        self.machine.touched = True
+        self.machine.rig.on(Event.DRIVE)
         self.wire.log.clear()
 
 
@@ -126,7 +127,7 @@ def test_a_stop_goes_first_and_is_confirmed_by_the_answer_alone(rig: Rig) -> Non
     assert rig.machine.confirms_stop and rig.machine.memory == {"safety": "unlocked"}
     assert rig.machine.stop() is StopOutcome.CONFIRMED
     assert rig.wire.log == ["!", "standing?"] and rig.machine.memory == {"safety": "locked"}
-    assert rig.machine.halted.is_set() and not rig.machine.stop_owed
+    assert rig.machine.rig.halted and not rig.machine.stop_owed
     del rig.wire.answers["standing?"]
     assert rig.machine.stop() is StopOutcome.SENT
     assert not rig.machine.stop_owed, "the wire is there"
@@ -148,7 +149,7 @@ def test_a_machine_that_does_not_leave_its_stop_stays_stopped(rig: Rig) -> None:
     del rig.wire.answers["leave"]
     with pytest.raises(Exception, match="leave"):
         rig.machine.leave_stop()
-    assert rig.machine.halted.is_set()
+    assert rig.machine.rig.halted
 
 
 def test_a_wire_that_is_lost_owes_its_stop_and_gets_it_first_when_it_is_back(rig: Rig) -> None:
@@ -166,7 +167,7 @@ def test_a_wire_that_is_lost_owes_its_stop_and_gets_it_first_when_it_is_back(rig
 
 
 def test_a_wire_that_was_only_looked_at_owes_nothing(rig: Rig) -> None:
-    rig.machine.touched = False
+    rig.machine.rig.driven = False
     rig.wire.pull()
     assert not rig.machine.stop_owed and rig.reported == [None]
 
@@ -179,7 +180,7 @@ def test_a_wire_that_never_comes_back_owes_nothing(rig: Rig) -> None:
 
 def test_a_machine_of_unknown_state_is_stopped_and_started_anew(rig: Rig) -> None:
     rig.machine.mark_unknown()
-    assert rig.wire.log == ["!", "standing?"] and not rig.machine.halted.is_set()
+    assert rig.wire.log == ["!", "standing?"] and not rig.machine.rig.halted
     rig.wire.log.clear()
     rig.machine.ensure()
     assert rig.wire.log == ["!", "setup", "setup", "standing?", "leave"]
@@ -259,7 +260,7 @@ def test_a_mute_machine_whose_cable_is_pulled_is_gone() -> None:
     rig = Rig(PlannedClock(), boot={})
     del rig.wire.answers["standing?"]
     rig.machine.mark_unknown()
-    rig.machine.touched = False
+    rig.machine.rig.driven = False
     rig.wire.pull()
     assert rig.machine.why_down == "wire is gone; is the cable in?" and rig.reported == [None]
     rig.machine.close()

@@ -62,8 +62,6 @@ class Wire(Link):
         self.check()
         self.owed = False
         (self.folder / "stops").open("a").write("stop\\n")
-
-    def stop_outcome(self, stated):
         return StopOutcome.CONFIRMED
 
     def close(self):
@@ -144,8 +142,7 @@ def test_a_run_after_a_killed_one_whose_cable_is_out_attaches_and_learns_that_no
     with pytest.raises(LinkError, match="the cable is out"):
         link.estop()
     rig.plug()
-    link.estop()
-    assert link.stop_outcome(None) is StopOutcome.CONFIRMED
+    assert link.stop() is StopOutcome.CONFIRMED and link.rig.outcome is StopOutcome.CONFIRMED
     assert rig.told == ["attached to an earlier run's rig process; its stop: not sent"]
     link.close()
     assert wait_until((rig.folder / "closed").exists)
