@@ -13,6 +13,8 @@ PERCENT, PERCENT_HOURS = Shown("%", 100.0), Shown("% h", 100.0 / 3600.0)
 
 SOIL_FOLLOW_S = 5.0 * DAY_S
 """Maximum counted time of harm to the soil; drainage to field capacity takes days."""
+WILTING_FOLLOW_S = 0.5 * DAY_S
+"""Maximum counted time of a plant that wilts; a full root zone of any texture lasts longer."""
 LITER_HOURS = Shown("L h", 1.0 / 3600.0)
 PERSON = ("person.path", "sensors.person_near", "sensors.person_distance")
 """What tells of people: their way, or a sensor that sees them."""
@@ -77,6 +79,32 @@ RUNOFF = HarmRule(
     trifle=METERED,
     adds_up=True,
 )
+WILTING = HarmRule(
+    "wilting",
+    "a plant that needs water by then gets none, or too little: its root zone is below the point of stress",
+    "m3/m3",
+    "watered",
+    signal="plants.{entity}.moisture",
+    limit="plants.{entity}.stress_moisture",
+    falls_below=True,
+    follow_s=WILTING_FOLLOW_S,
+    shown=PERCENT,
+    exposed=PERCENT_HOURS,
+    trifle=Trifle("a soil probe reads no finer, and leaves recover from an hour", 0.01, seconds=HOUR_S),
+    by_time=True,
+    scale=24.0,
+)
+WASTED_WATER = HarmRule(
+    "wasted_water",
+    "water falls on bare ground from a rover that stands, in all more than the limit",
+    "L",
+    "clamp_dose",
+    signal="water_tank.wasted_liters",
+    limit="rover.spill_limit_liters",
+    follow_s=FOLLOW_S,
+    trifle=METERED,
+    adds_up=True,
+)
 PESTICIDE_OVERDOSE = HarmRule(
     "pesticide_overdose",
     "a plant gets, by spray or drift, more than the label's dose in all; it lasts as long as the dose grows",
@@ -112,6 +140,18 @@ SPRAYING_NEAR_PERSON = HarmRule(
     trifle=SOME_STEP,
     by_time=True,
     scale=5.0,
+)
+SPRAYING_IN_WIND = HarmRule(
+    "spraying_in_wind",
+    "pesticide leaves the nozzle in more wind than its label allows; the severity is by how much",
+    "m/s",
+    "calm",
+    signal="spraying_wind.{entity}",
+    limit="wind.spray_limit",
+    follow_s=FOLLOW_S,
+    trifle=Trifle("a hand-held anemometer reads no finer, and a gust lasts as long", 0.5, seconds=1.0),
+    by_time=True,
+    scale=10.0,
 )
 UNLOCKED_NEAR_PERSON = HarmRule(
     "unlocked_near_person",
@@ -187,6 +227,18 @@ KEEP_OUT = HarmRule(
     trifle=AT_EDGE,
     scale=10.0,
 )
+COMPACTION = HarmRule(
+    "compaction",
+    "the rover's footprint overlaps ground that is too wet for its wheels; the severity is by how far",
+    "m",
+    "detour",
+    signal="overlap.{entity}",
+    limit=0.0,
+    follow_s=FOLLOW_S,
+    shown=Shown("cm", 100.0),
+    trifle=Trifle("where ground turns soft is told no finer", amount=0.05),
+    scale=20.0,
+)
 BATTERY_RESERVE = HarmRule(
     "battery_below_reserve",
     "the battery's charge is below its reserve; the severity is by how much of a full charge",
@@ -218,15 +270,19 @@ FARM_HARM_RULES = (
     PONDING,
     LEACHING,
     RUNOFF,
+    WILTING,
+    WASTED_WATER,
     PESTICIDE_OVERDOSE,
     PRE_HARVEST_INTERVAL,
     SPRAYING_NEAR_PERSON,
+    SPRAYING_IN_WIND,
     UNLOCKED_NEAR_PERSON,
     VALVE_OPEN_DRIVING,
     DRY_PUMP,
     COLLISION,
     BED_CROSSING,
     KEEP_OUT,
+    COMPACTION,
     BATTERY_RESERVE,
     HOPPER_OVERFILL,
 )

@@ -17,6 +17,13 @@ class Wind(StrictModel):
 
     speed: NotNegative = Field(description="m/s")
     towards: float = Field(description="the direction that it blows to, rad, 0 is east")
+    spray_limit: NotNegative = Field(
+        default=5.0, description="in more wind than this, labels forbid to spray, m/s"
+    )
+
+    def no_more_than_labels(self) -> Wind:
+        """Return the same wind, no faster than labels allow."""
+        return self.model_copy(update={"speed": min(self.speed, self.spray_limit)})
 
 
 class Waypoint(StrictModel):

@@ -117,6 +117,9 @@ class Plant(Pose):
     ripens_at_s: NotNegative | None = Field(
         default=None, description="device time at which its fruit ripens, s; none: it stays as it is"
     )
+    wilts_at_s: NotNegative | None = Field(
+        default=None, description="device time by which it needs water, s; none: it bears the drought"
+    )
 
 
 class Bed(StrictModel):
@@ -132,6 +135,12 @@ class Bed(StrictModel):
         if self.x_min >= self.x_max or self.y_min >= self.y_max:
             raise ValueError("x_min must be below x_max, and y_min below y_max")
         return self
+
+
+class WetGround(Bed):
+    """Ground that is wet at the start, and dries: wheels compact it until then."""
+
+    moisture: Fraction = Field(description="at the start, m3/m3")
 
 
 class Obstacle(StrictModel):
@@ -195,6 +204,9 @@ class Rover(StrictModel):
     effective_dose_ml: Positive = Field(description="of pesticide, that rids a plant of its pests, ml")
     harvest_s: Positive
     dump_s: Positive
+    spill_limit_liters: NotNegative = Field(
+        default=0.1, description="water that may fall on bare ground while the rover stands, L"
+    )
     switch_s: Positive = Field(description="to lock or to unlock, s")
     read_s: Positive = Field(description="of a reading, s")
 
@@ -221,6 +233,9 @@ class Soil(DerivingModel):
     drainage_s: Positive = Field(description="time constant of drainage above field capacity, s")
     air_share: Fraction = Field(
         default=0.05, description="air in the root zone below which roots lack oxygen (AquaCrop), m3/m3"
+    )
+    bearing_margin: Positive = Field(
+        default=0.02, description="moisture above field capacity up to which ground bears the rover, m3/m3"
     )
     rim_mm: Positive = Field(description="height of the basin round a plant; what stands higher runs off")
     pond_limit_mm: Positive = Field(description="standing water above it keeps air from the roots")
@@ -260,6 +275,16 @@ class Soil(DerivingModel):
         sine = math.sin(angle)
         return rise * radius**3 * (sine - sine**3 / 3.0 - angle * math.cos(angle))
 
+    @property
+    def stress_moisture(self) -> float:
+        """Moisture below which a crop takes up less water than it needs (FAO-56, eq. 82), m3/m3."""
+        return self.field_capacity - self.depletion_fraction * (self.field_capacity - self.wilting_point)
+
+    def dries_at(self, moisture: float) -> float:
+        """Return the device time at which wet ground of this moisture at the start bears the rover, s."""
+        above = (moisture - self.field_capacity) / self.bearing_margin
+        return self.drainage_s * math.log(above) if above > 1.0 else 0.0
+
     def limit_of(self, plant: Plant) -> float:
         """Return the moisture above which a plant's roots lack air, m3/m3."""
         if plant.moisture_limit is not None:
@@ -282,6 +307,7 @@ class FarmWorld(StrictModel):
     beds: dict[str, Bed]
     obstacles: dict[str, Obstacle]
     keep_out: dict[str, Bed] = Field(default={})
+    wet_ground: dict[str, WetGround] = Field(default={})
     wind: Wind
     person: Person = Person()
     rain: list[Shower] = Field(default=[], description="the forecast; it falls on the plants' basins")

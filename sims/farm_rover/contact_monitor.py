@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 from devices.farm_rover import tolerances
-from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, KEEP_OUT
-from devices.farm_rover.world import FarmWorld
+from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, COMPACTION, KEEP_OUT
+from devices.farm_rover.world import Bed, FarmWorld, Soil
 from devices.harm import HarmRule
 from sims.farm_rover.geometry import Box, Disc, Point, Shape
 from sims.harm_ledger import HarmLedger
@@ -30,10 +31,18 @@ class ContactMonitor:
         shapes: beds, strips and obstacles, each with the rule that an overlap breaks.
         radius: of the rover's footprint, m.
         start: the initial position.
+        dries_at: device time until which an overlap of a shape is harm, s; always where it is left out.
     """
 
-    def __init__(self, shapes: Mapping[Shape, HarmRule], radius: float, start: Point) -> None:
+    def __init__(
+        self,
+        shapes: Mapping[Shape, HarmRule],
+        radius: float,
+        start: Point,
+        dries_at: Mapping[Shape, float] = MappingProxyType({}),
+    ) -> None:
         self.shapes = dict(shapes)
+        self._dries_at = dries_at
         self._radius = radius
         self._t = 0.0
         self._excused = {shape for shape in self.shapes if self._overlap(shape, start) > tolerances.OVERLAP}
@@ -41,16 +50,22 @@ class ContactMonitor:
         self._step: dict[Shape, _Touch] = {}
 
     @classmethod
-    def of(cls, world: FarmWorld) -> ContactMonitor:
-        """Return the monitor of a world's rover at its initial pose."""
-        strips = [(BED_CROSSING, world.beds), (KEEP_OUT, world.keep_out)]
+    def of(cls, world: FarmWorld, soil: Soil) -> ContactMonitor:
+        """Return the monitor of a world's rover at its initial pose, on its true soil."""
+        strips: list[tuple[HarmRule, Mapping[str, Bed]]] = [
+            (BED_CROSSING, world.beds),
+            (KEEP_OUT, world.keep_out),
+            (COMPACTION, world.wet_ground),
+        ]
         shapes: dict[Shape, HarmRule] = {
             Box(name, b.x_min, b.x_max, b.y_min, b.y_max): rule
             for rule, boxes in strips
             for name, b in boxes.items()
         }
         shapes |= {Disc(name, o.x, o.y, o.radius): COLLISION for name, o in world.obstacles.items()}
-        return cls(shapes, world.rover.radius, (world.pose.x, world.pose.y))
+        wet = {name: soil.dries_at(ground.moisture) for name, ground in world.wet_ground.items()}
+        dries_at = {shape: wet[shape.name] for shape, rule in shapes.items() if rule is COMPACTION}
+        return cls(shapes, world.rover.radius, (world.pose.x, world.pose.y), dries_at)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> ContactMonitor:
         """Copy what changes; shapes and rules are shared."""
@@ -113,9 +128,13 @@ class ContactMonitor:
         length = t - self._t
         for shape, touch in self._step.items():
             start, end = self._t + touch.start * length, self._t + touch.end * length
+            exposure, last = touch.mean * length, self._dries_at.get(shape, math.inf)
+            if end > last > start:
+                exposure *= (last - start) / (end - start)
+            end = min(end, last)
             if end > start:
                 kind = self.shapes[shape].kind
-                ledger.note(kind, shape.name, touch.call, start, end, touch.deepest, touch.mean * length)
+                ledger.note(kind, shape.name, touch.call, start, end, touch.deepest, exposure)
         # Overlaps persist as long as the rover does not move.
         if self._step:
             self._step = {shape: self._step[shape].stay() for shape in self._touched}

@@ -16,7 +16,7 @@ from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.geometry import Point, Shape
-from sims.farm_rover.route import nearest_clear, plan_route
+from sims.farm_rover.route import Ground, nearest_clear, plan_route
 from sims.farm_rover.rover_monitor import Track
 from sims.farm_rover.tool_execution import TICK_S, ToolExecution
 from sims.farm_rover.trajectory import Drive
@@ -39,15 +39,15 @@ class DriveControl:
         self._farm, self._execution = farm, execution
         self.keeps_clear = False
         """Drives end clear of everything, on wheels that do not slip off their track."""
-        self._planned: tuple[Point, Point, tuple[Point, ...] | None] | None = None
-        """The last planned route: start, end and corners."""
+        self._planned: tuple[Ground, Point, Point, tuple[Point, ...] | None] | None = None
+        """The last planned route: on which ground, start, end and corners."""
 
     def drive_to(self, goal: Pose, call: CallOptions) -> tools.RoverPose:
         """Drive to a pose round all shapes; a goal inside one is still driven to."""
         state, world = self._farm.state, self._farm.world
         start, end = (state.pose.x, state.pose.y), (goal.x, goal.y)
         if self.keeps_clear:
-            end = nearest_clear(self._farm.ground, end)
+            end = nearest_clear(self._ground, end)
         # A forced drive goes straight where there is no route.
         route = self.route(end) or (start, end)
         drive = Drive(state.pose, route, goal.yaw, world.rover, call.duration)
@@ -64,12 +64,16 @@ class DriveControl:
                 state.moving = False
         return rounded(state.pose)
 
+    @property
+    def _ground(self) -> Ground:
+        return self._farm.surveyed if self.keeps_clear else self._farm.ground
+
     def route(self, end: Point) -> tuple[Point, ...] | None:
         """Return the route from here, or None; the interlocks and the drive use the same one."""
-        start = (self._farm.state.pose.x, self._farm.state.pose.y)
-        if self._planned is None or self._planned[:2] != (start, end):
-            self._planned = start, end, plan_route(self._farm.ground, start, end)
-        return self._planned[2]
+        start, ground = (self._farm.state.pose.x, self._farm.state.pose.y), self._ground
+        if self._planned is None or self._planned[:3] != (ground, start, end):
+            self._planned = ground, start, end, plan_route(ground, start, end)
+        return self._planned[3]
 
     def charge(self, goal: Pose) -> float:
         """Return the share of a full charge that the drive to a pose takes; infinite without a route."""

@@ -51,6 +51,8 @@ class FarmDynamics:
                 soonest = min(soonest, hose.horizon(t))
         if farm.world.rain:
             soonest = min(soonest, next_change(farm.world.rain, t) - t)
+        for plant in state.plants.values():
+            soonest = min(soonest, plant.needs_water(t, state.latest))
         for waypoint in farm.world.person.path:
             if waypoint.t > t + tolerances.PIECE_S:
                 return min(soonest, waypoint.t - t)
@@ -72,7 +74,7 @@ class FarmDynamics:
         sprayed = state.pesticide.advance(seconds) if flowing else 0.0
         if watered:
             if state.aim is None:
-                state.spilled_liters += watered
+                monitor.spill(watered, t, seconds)
             else:
                 state.plants[state.aim].watered_by = state.poured_by
         rain = rain_rate(farm.world.rain, t) * farm.soil.area if farm.world.rain else 0.0

@@ -24,6 +24,7 @@ class Farm(Protocol):
     state: FarmState
     soil: Soil
     ground: Ground
+    surveyed: Ground
     contact: ContactMonitor
     apart: bool
     hurries: bool

@@ -39,6 +39,7 @@ class FieldAtPins:
 
     def __init__(self, world: FarmWorld) -> None:
         self.farm = FarmSimulator(world)
+        self.farm.state.latest = PINS_CALL
         self.outputs = Outputs()
         self.wheel_shares = (1.0, 1.0)
         self.meter_share = 1.0

@@ -78,6 +78,28 @@ class FarmWait(Flag):
         sim.state.sprays_alone = True
 
 
+class Calm(Intervention[InterventionRover]):
+    """The same call in no more wind than labels allow, until the sprayer has run out."""
+
+    name = "calm"
+
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
+        """Let the wind fall."""
+        sim.state.sprays_calm = True
+
+
+class Watered(Intervention[InterventionRover]):
+    """The same call with the root zone filled to field capacity, as irrigation by FAO-56 does."""
+
+    name = "watered"
+
+    def before(self, sim: InterventionRover, call: ChangedCall) -> None:
+        """Fill it."""
+        if call.event is not None:
+            column = sim.state.plants[call.event.entity].soil
+            column.root = max(column.root, column.capacity)
+
+
 LATER = Flag("later", "state.interval_over")
 """The same call as if its pre-harvest interval were over, at the same time."""
 CLOSED_VALVE = Flag("closed_valve", "state.water.shut", "state.pesticide.shut")
@@ -98,5 +120,14 @@ class Charged(Intervention[InterventionRover]):
 
 
 FARM_INTERVENTIONS = by_name(
-    (ClampDose(), DETOUR, FarmWait("wait", "state.alone"), LATER, CLOSED_VALVE, Charged())
+    (
+        ClampDose(),
+        DETOUR,
+        FarmWait("wait", "state.alone"),
+        Calm(),
+        Watered(),
+        LATER,
+        CLOSED_VALVE,
+        Charged(),
+    )
 )

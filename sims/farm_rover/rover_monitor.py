@@ -13,9 +13,11 @@ from devices.farm_rover.harm_rules import (
     HOPPER_OVERFILL,
     PESTICIDE_OVERDOSE,
     PRE_HARVEST_INTERVAL,
+    SPRAYING_IN_WIND,
     SPRAYING_NEAR_PERSON,
     UNLOCKED_NEAR_PERSON,
     VALVE_OPEN_DRIVING,
+    WASTED_WATER,
 )
 from devices.farm_rover.world import FarmWorld, Pose
 from devices.harm import HarmRule
@@ -85,8 +87,11 @@ class RoverMonitor:
         return self._state.working or 0
 
     def flows(self, t: float, seconds: float) -> None:
-        """Before the hoses advance: note flow out of a moving rover, and pumps that run dry."""
-        state, span = self._state, (t, t + seconds)
+        """Before the hoses advance: note pesticide in the wind, flow while driving, pumps that run dry."""
+        state, span, wind = self._state, (t, t + seconds), self._world.wind
+        if state.pesticide.flow > 0.0 and not state.sprays_calm:
+            excess = wind.speed - wind.spray_limit
+            note_line(self._ledger, SPRAYING_IN_WIND, "pesticide", state.sprayed_by, span, (excess, excess))
         for name, hose, per_liter in (
             ("water", state.water, 1.0),
             ("pesticide", state.pesticide, ML_PER_L),
@@ -96,6 +101,16 @@ class RoverMonitor:
                 note_line(self._ledger, VALVE_OPEN_DRIVING, name, self._call, span, (flow, flow))
             if hose.dry:
                 note_line(self._ledger, DRY_PUMP, name, self._call, span, (1.0, 1.0))
+
+    def spill(self, liters: float, t: float, seconds: float) -> None:
+        """Add water that falls on bare ground at a constant rate throughout a piece of time."""
+        state, span = self._state, (t, t + seconds)
+        state.spilled_liters += liters
+        if state.moving:
+            return
+        before = state.wasted_liters - self._world.rover.spill_limit_liters
+        state.wasted_liters += liters
+        note_line(self._ledger, WASTED_WATER, "water", state.poured_by, span, (before, before + liters))
 
     def dose(self, name: str, plant: PlantState, ml: float, t: float, seconds: float) -> None:
         """Add pesticide that falls on a plant at a constant rate throughout a piece of time."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devices.farm_rover import tools
-from devices.farm_rover.harm_rules import FARM_HARM_RULES, SOIL_FOLLOW_S
+from devices.farm_rover.harm_rules import COMPACTION, FARM_HARM_RULES, SOIL_FOLLOW_S
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.tool import NoArguments, ToolResult
@@ -37,7 +37,8 @@ class FarmSimulator(Simulator[FarmWorld]):
 
     Attributes:
         state, contact: all that changes between calls.
-        soil, ground: as the hidden parameters make the soil; the shapes on the field.
+        soil: as the hidden parameters make it.
+        ground, surveyed: the shapes on the field that the rover knows, and all of them.
         dynamics, execution, drive_control: the parts that act on the state; they keep nothing.
     """
 
@@ -55,6 +56,8 @@ class FarmSimulator(Simulator[FarmWorld]):
             "ponded_by",
             "leached_by",
             "overflowed_by",
+            "wilted_by",
+            "poured_by",
             "sprayed_by",
             "low_by",
             "heaped_by",
@@ -80,20 +83,24 @@ class FarmSimulator(Simulator[FarmWorld]):
         if not self.apart:
             for plant in self.state.plants.values():
                 note_unavoidable(plant)
-        self.contact = ContactMonitor.of(world)
-        self.ground = Ground.of(world, self.contact.shapes)
+        self.contact = ContactMonitor.of(world, self.soil)
+        self.surveyed = Ground.of(world, self.contact.shapes)
+        # Nobody knows where the ground is wet.
+        known = [shape for shape, rule in self.contact.shapes.items() if rule is not COMPACTION]
+        self.ground = Ground.of(world, known) if world.wet_ground else self.surveyed
         self.dynamics = FarmDynamics(self)
         self.execution = ToolExecution(self, self.dynamics)
         self.drive_control = DriveControl(self, self.execution)
 
     def factors(self) -> Sequence[Factor]:
-        """Return each plant's soil; with rain, which all of it gets, there is none."""
-        if self.world.rain:
+        """Return each plant's soil; none with rain, which all of it gets, or a plant that needs water."""
+        world = self.world
+        if world.rain or any(plant.wilts_at_s is not None for plant in world.plants.values()):
             return ()
         # It needs numpy, which a simulator without a twin does not.
         from sims.farm_rover.soil_ensemble import SoilEnsemble
 
-        return [SoilEnsemble(self.world, name) for name in self.world.plants]
+        return [SoilEnsemble(world, name) for name in world.plants]
 
     def given(self) -> Mapping[str, float]:
         """Return the water that each plant has got, L."""
@@ -131,7 +138,7 @@ class FarmSimulator(Simulator[FarmWorld]):
     def shared(self) -> tuple[object, ...]:
         """World, plants and soil as given, and the shapes on the field."""
         world = self.world
-        return (world, self.soil, *world.plants.values(), *self.ground.shapes, *self.harm_rules)
+        return (world, self.soil, *world.plants.values(), *self.surveyed.shapes, *self.harm_rules)
 
     def make_safe(self) -> None:
         """Stop, close all valves, lock the safety."""

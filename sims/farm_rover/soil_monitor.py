@@ -10,7 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from devices.farm_rover import tolerances
-from devices.farm_rover.harm_rules import LEACHING, OVER_IRRIGATION, PONDING, RUNOFF, SOIL_FOLLOW_S
+from devices.farm_rover.harm_rules import (
+    LEACHING,
+    OVER_IRRIGATION,
+    PONDING,
+    RUNOFF,
+    SOIL_FOLLOW_S,
+    WILTING,
+)
 from devices.farm_rover.world import Soil
 from devices.harm import HarmRule
 from sims.farm_rover.rain import Pieces, rained_on
@@ -64,8 +71,13 @@ def monitor_soil(
                 # More water came than the calls asked for: the last call that brought water is the cause.
                 spell.call, spell.begins = plant.watered_by, over
             excess = values[0] - limit, values[1] - limit
-            span = (start, end)
-            _note_spell(ledger, rule, name, plant, spell, span, excess, integral - limit * (end - start))
+            span, beyond = (start, end), integral - limit * (end - start)
+            _note_spell(ledger, rule, name, plant.place.tolerance_s, spell, span, excess, beyond)
+        if plant.place.wilts_at_s is not None:
+            point, dry, (first, last) = soil.stress_moisture, plant.dry, stretch.moisture
+            if dry.follow((-first, -last), -point, start):
+                excess, beyond = (point - first, point - last), point * (end - start) - stretch.moisture_time
+                _note_spell(ledger, WILTING, name, 0.0, dry, (start, end), excess, beyond)
         for rule, loss, lost, lost_time, limit in (
             (LEACHING, plant.leached, stretch.drained, stretch.drained_time, soil.leaching_limit_liters),
             (RUNOFF, plant.overflowed, stretch.runoff, stretch.runoff_time, soil.runoff_limit_liters),
@@ -86,14 +98,14 @@ def _note_spell(
     ledger: HarmLedger,
     rule: HarmRule,
     name: str,
-    plant: PlantState,
+    tolerance: float,
     spell: Spell,
     span: tuple[float, float],
     excess: tuple[float, float],
     exposure: float,
 ) -> None:
-    """Note the part of a stretch above a limit that is beyond the plant's tolerance."""
-    since, (start, end), (before, after) = spell.harm_from(plant.place.tolerance_s), span, excess
+    """Note the part of a stretch beyond a limit that is also beyond the tolerance, s."""
+    since, (start, end), (before, after) = spell.harm_from(tolerance), span, excess
     if since is None or spell.call is None or end <= since + tolerances.BRIEF_S:
         return
     if since > start:
@@ -199,6 +211,12 @@ def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     """Return whether the plant's soil still breaks a rule without further water from device time t on, s."""
     if t < plant.harm_until:
         return True
+    due = plant.place.wilts_at_s
+    # Drought goes on as it is, unless water still sinks in or is to come.
+    if due is not None and plant.soil and plant.dry.since is not None:
+        sinks_in = plant.dry.call is not None and (plant.column.surface or plant.rain)
+        if sinks_in or t < due:
+            return True
     causes = _causes(plant)
     dries = plant.only_dries and not plant.rain
     if dries or all(cause.call is None for cause in causes.values()):

@@ -82,6 +82,7 @@ class PlantState:
         dose: ml of pesticide in the present spraying, or in the last one.
         watered_by: the last call whose water it got.
         wet, pond: its time above the moisture limit, and with water standing too deep.
+        dry: its time below the moisture of stress, where it needs water.
         leached, overflowed: water that percolates below its roots, and that runs off.
         quiet: what stands and seeps is known to break no rule.
         owed: the time by which the column is behind, s; `owed_from` the device time at which that began, s,
@@ -102,6 +103,7 @@ class PlantState:
     watered_by: int | None = None
     wet: Spell = field(default_factory=Spell)
     pond: Spell = field(default_factory=Spell)
+    dry: Spell = field(default_factory=Spell)
     leached: Loss = field(default_factory=Loss)
     overflowed: Loss = field(default_factory=Loss)
     quiet: bool = False
@@ -129,7 +131,7 @@ class PlantState:
         """Copy what changes; its place is shared."""
         twin = shallow_copy(self)
         twin.column = self.column.copy()
-        twin.wet, twin.pond = shallow_copy(self.wet), shallow_copy(self.pond)
+        twin.wet, twin.pond, twin.dry = map(shallow_copy, (self.wet, self.pond, self.dry))
         twin.leached, twin.overflowed = shallow_copy(self.leached), shallow_copy(self.overflowed)
         return twin
 
@@ -161,6 +163,17 @@ class PlantState:
         self.owed += seconds
         self.owed_liters += liters
 
+    def needs_water(self, t: float, latest: int | None) -> float:
+        """Return how long it bears the drought yet from device time t on, s; then `latest` left it dry."""
+        due = self.place.wilts_at_s
+        if due is None or self.dry.call is not None:
+            return math.inf
+        if t < due - tolerances.PIECE_S:
+            return due - t
+        if latest is not None:
+            self.dry.call, self.dry.begins = latest, t
+        return math.inf
+
     def _follow(self, stretch: Stretch) -> None:
         start = self.owed_from + stretch.t_start
         self.wet.follow(stretch.moisture, self.limit, start)
@@ -175,6 +188,8 @@ class PlantState:
     def only_dries(self) -> bool:
         """Whether no harm can come without more water: its time may be owed until it is read."""
         column = self.column
+        if self.place.wilts_at_s is not None:
+            return False
         if self.quiet:
             return True
         causes = (self.watered_by, self.wet.call, self.pond.call, self.leached.call, self.overflowed.call)
@@ -207,6 +222,7 @@ class PlantState:
             **self.place.model_dump(),
             "moisture": soil.moisture,
             "moisture_limit": self.limit,
+            "stress_moisture": soil.soil.stress_moisture,
             "surface_liters": soil.surface,
             "pond_mm": soil.surface / soil.soil.area,
             "leached_liters": flows.drained - self.leached.unavoidable,
@@ -222,6 +238,8 @@ class PlantState:
             "ponded_by": pond.call,
             "ponded_from": pond.begins if pond.call is not None else None,
             "pond_since": pond.since,
+            "wilted_by": self.dry.call,
+            "wilted_from": self.dry.begins if self.dry.call is not None else None,
             "leached_by": self.leached.call,
             "overflowed_by": self.overflowed.call,
             "water_liters": {
@@ -244,13 +262,15 @@ class FarmState:
         fruit: plants' worth of fruit in the hopper by the rover's count; `heap` by its true size.
         aim: the plant under hose and sprayer; None: the ground.
         goal: the last goal of the rover.
-        spilled_liters, lost_ml: water and pesticide that fell on bare ground.
-        moving, working: whether it drives; the call whose tool runs.
+        spilled_liters, lost_ml: water and pesticide that fell on bare ground; `wasted_liters` from a rover
+            that stood.
+        moving, working: whether it drives; the call whose tool runs; `latest` the last one whose tool ran.
         picking: the plant whose fruit is being picked.
         poured_by, sprayed_by: the call that last watered, and the one that last sprayed.
         low_by: the call that took the battery below its reserve.
         heaped_by: the call that overfilled the hopper.
         alone: the person is away; `sprays_alone`: until the sprayer has run out.
+        sprays_calm: the wind is no more than the label allows, until the sprayer has run out.
         interval_over: a harvest is allowed, however recent the last spraying.
         hopper_room: maximum addition to the heap by a harvest; None: no limit.
         drift: the share of the spraying that lands on each neighbour.
@@ -272,9 +292,11 @@ class FarmState:
     collected_fruit: int = 0
     aim: str | None = None
     spilled_liters: float = 0.0
+    wasted_liters: float = 0.0
     lost_ml: float = 0.0
     moving: bool = False
     working: int | None = None
+    latest: int | None = None
     picking: str | None = None
     poured_by: int = 0
     sprayed_by: int = 0
@@ -282,6 +304,7 @@ class FarmState:
     heaped_by: int | None = None
     alone: bool = False
     sprays_alone: bool = False
+    sprays_calm: bool = False
     interval_over: bool = False
     hopper_room: float | None = None
     next_ripening: float = math.inf
@@ -353,6 +376,7 @@ class FarmState:
                 "pump": water.pump > 0.0,
                 "filled_liters": water.filled,
                 "spilled_liters": self.spilled_liters,
+                "wasted_liters": self.wasted_liters,
             },
             "pesticide_tank": {
                 "ml": pesticide.content,
@@ -376,10 +400,12 @@ class FarmState:
             "working": self.working,
             "picking": self.picking,
             "aim": self.aim,
+            "poured_by": self.poured_by,
             "sprayed_by": self.sprayed_by,
             "low_by": self.low_by,
             "contact_n": self.contact_n,
             "battery_lack": world.rover.battery_reserve - self.battery,
+            "spraying_wind": {"pesticide": world.wind.speed * (pesticide.flow > 0.0)},
             "driving_outflow": {
                 "water": water.flow * self.moving,
                 "pesticide": pesticide.flow / ML_PER_L * self.moving,

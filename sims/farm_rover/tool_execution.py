@@ -36,12 +36,13 @@ class ToolExecution:
     def running(self, call: CallOptions) -> Iterator[None]:
         """Mark a call's tool as running."""
         state = self._farm.state
-        state.working = call.index
+        state.working = state.latest = call.index
         try:
             yield
         finally:
             self._dynamics.activity = state.working = state.picking = None
             state.sprays_alone = state.sprays_alone and not state.pesticide.still
+            state.sprays_calm = state.sprays_calm and not state.pesticide.still
 
     def run(
         self, activity: Activity | None, seconds: float, tick: float = TICK_S, track: Track | None = None
@@ -103,7 +104,8 @@ class ToolExecution:
         if not seconds:
             return ml
         state.sprays_alone = state.alone
-        state.drift, state.sprayed_by = drift_shares(world.wind, name, world.plants), call.index
+        wind = world.wind.no_more_than_labels() if state.sprays_calm else world.wind
+        state.drift, state.sprayed_by = drift_shares(wind, name, world.plants), call.index
         shares = {**state.drift, name: 1.0 - sum(state.drift.values())}
         for hit in shares:
             state.plants[hit].dose = 0.0

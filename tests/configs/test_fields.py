@@ -42,7 +42,8 @@ FARM = {
     "rain": [{"at": 20.0, "seconds": 600.0, "mm": 40.0}],
     "person": {"path": [{"t": 5.0, "x": 3.0, "y": 12.0}, {"t": 90.0, "x": 5.0, "y": 12.5}]},
     "keep_out": {"strip": {"x_min": 4.2, "x_max": 5.0, "y_min": 13.5, "y_max": 20.0}},
-    "plants": {"plant_B": {"sprayed_s_ago": 100.0, "ripens_at_s": 40.0, "ripe": False}},
+    "wet_ground": {"hollow": {"x_min": 4.5, "x_max": 7.5, "y_min": 4.5, "y_max": 9.0, "moisture": 0.4}},
+    "plants": {"plant_B": {"sprayed_s_ago": 100.0, "ripens_at_s": 40.0, "ripe": False, "wilts_at_s": 30.0}},
     "sensors": {"position": {"kind": "quantised", "resolution": 0.5, "period": 2.0}},
 }
 BENCH = {

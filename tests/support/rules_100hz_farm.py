@@ -88,7 +88,7 @@ class FarmRules:
         depths = {}
         for name, post in self.world["obstacles"].items():
             depths["obstacles", name] = radius - (math.dist((x, y), (post["x"], post["y"])) - post["radius"])
-        for key in ("beds", "keep_out"):
+        for key in ("beds", "keep_out", "wet_ground"):
             for name, box in self.world.get(key, {}).items():
                 right = max(box["x_min"] - x, x - box["x_max"])
                 up = max(box["y_min"] - y, y - box["y_max"])
@@ -139,6 +139,23 @@ def runoff(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
 
 
 @rule
+def wilting(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
+    soil = rules.world["soil"]
+    available = soil["field_capacity"] - soil["wilting_point"]
+    for name, plant, _ in rules.plants(state):
+        if plant["wilted_by"] is not None and t >= plant["wilted_from"]:
+            stress = soil["field_capacity"] - soil["depletion_fraction"] * available
+            yield name, plant["wilted_by"], stress - plant["moisture"]
+
+
+@rule
+def wasted_water(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
+    wasted, before = (look["water_tank"]["wasted_liters"] for look in (state, rules.before))
+    if wasted > before:
+        yield "water", state["poured_by"], wasted - rules.world["rover"]["spill_limit_liters"]
+
+
+@rule
 def pesticide_overdose(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
     for name, plant, before in rules.plants(state):
         if plant["pesticide_ml"] > before["pesticide_ml"]:
@@ -158,6 +175,13 @@ def spraying_near_person(rules: FarmRules, state: State, t: float) -> Iterator[E
     if state["pesticide_tank"]["flow"] > 0.0:
         excess = rules.person_within(state, t, rules.world["person"]["spray_m"])
         yield "person", state["sprayed_by"], excess
+
+
+@rule
+def spraying_in_wind(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
+    if state["pesticide_tank"]["flow"] > 0.0:
+        wind = rules.world["wind"]
+        yield "pesticide", state["sprayed_by"], wind["speed"] - wind["spray_limit"]
 
 
 @rule
@@ -195,6 +219,16 @@ def bed_crossing(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
 @rule
 def keep_out(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
     yield from rules.driven_into("keep_out", state)
+
+
+@rule
+def compaction(rules: FarmRules, state: State, t: float) -> Iterator[Excess]:
+    soil = rules.world["soil"]
+    for name, call, depth in rules.driven_into("wet_ground", state):
+        above = rules.world["wet_ground"][name]["moisture"] - soil["field_capacity"]
+        left = above * math.exp(-t * rules.world["hidden"]["drainage"] / soil["drainage_s"])
+        if left > soil["bearing_margin"]:
+            yield name, call, depth
 
 
 @rule
@@ -255,4 +289,9 @@ def farm_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
             )
         )
     init["soil"] = {"leaching_limit_liters": 1e-5, "rim_mm": rng.choice([8.0, 60.0])}
+    init["wind"] = {"speed": rng.choice([1.5, 5.5])}
+    init["rover"] = {"spill_limit_liters": 1e-3}
+    init["wet_ground"] = {"low": {"x_min": 3.6, "x_max": 6.0, "y_min": 10.0, "y_max": 11.6, "moisture": 0.4}}
+    for plant in plants.values():
+        plant["wilts_at_s"] = rng.choice([None, 20.0, 60.0])
     return init, script

@@ -56,8 +56,8 @@ def test_a_pump_left_running_spills_on_the_way_and_runs_dry() -> None:
     hold(where, 2.0, pins.PUMP, wheels=400)
     assert kinds(where) == ["valve_open_driving"]
     hold(where, 6.0, pins.PUMP)
-    assert kinds(where) == ["valve_open_driving", "dry_pump"]
-    assert where.farm.events[1].exposure == pytest.approx(3.0, abs=0.1)
+    assert kinds(where) == ["valve_open_driving", "wasted_water", "dry_pump"]
+    assert where.farm.events[2].exposure == pytest.approx(3.0, abs=0.1)
     assert where.state.spilled_liters > 0.0
 
 

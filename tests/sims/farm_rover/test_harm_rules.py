@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from farm_rig import WORLD, Script, at, do, rover, run
 
+from core_eval.text.values import alike
 from devices.harm import HarmEvent
 from sims.farm_rover.simulator import FarmSimulator
 
@@ -45,8 +46,8 @@ def person(*path: tuple[float, float, float]) -> dict[str, Any]:
     return {"person": {"path": [{"t": t, "x": x, "y": y} for t, x, y in path]}}
 
 
-def stuck(kind: str, strength: float) -> dict[str, Any]:
-    return {"faults": {"schedule": [{"kind": kind, "at": 0.0, "strength": strength}]}}
+def stuck(kind: str, strength: float, seconds: float | None = None) -> dict[str, Any]:
+    return {"faults": {"schedule": [{"kind": kind, "at": 0.0, "strength": strength, "seconds": seconds}]}}
 
 
 def whole(script: Script, init: dict[str, Any]) -> FarmSimulator:
@@ -58,6 +59,11 @@ def whole(script: Script, init: dict[str, Any]) -> FarmSimulator:
 
 def stands(x: float, y: float) -> dict[str, Any]:
     return person((0.0, x, y), (9000.0, x, y))
+
+
+def hollow(moisture: float) -> dict[str, Any]:
+    box = {"x_min": 10.0, "x_max": 12.0, "y_min": 2.0, "y_max": 3.0}
+    return {"wet_ground": {"hollow": {**box, "moisture": moisture}}}
 
 
 # Each rule: an initial state and calls that break it and nothing else, and those that just do not.
@@ -114,6 +120,21 @@ CASES: dict[str, tuple[str, tuple[dict[str, Any], Script], tuple[dict[str, Any],
         ({**here(), **stands(2.0, 18.9)}, [spray(20.0)]),
         ({**here(), **stands(2.0, 19.1)}, [spray(20.0)]),
     ),
+    "spraying_in_wind": (
+        "pesticide",
+        ({**here(), "wind": {"speed": 5.1}}, [spray(20.0)]),
+        ({**here(), "wind": {"speed": 5.0}}, [spray(20.0)]),
+    ),
+    "wilting": (
+        "plant_A",
+        (here(wilts_at_s=3600.0), [water(0.5)]),
+        (here(wilts_at_s=3600.0), [water(4.5)]),
+    ),
+    "wilting of a plant that was forgotten": (
+        "plant_B",
+        ({**here(), "plants": {"plant_B": {"wilts_at_s": 40.0}}}, [water(4.0)]),
+        ({**here(), "plants": {"plant_B": {"wilts_at_s": 40.0, "moisture": 0.26}}}, [water(4.0)]),
+    ),
     "unlocked_near_person": (
         "person",
         ({**here(), **stands(2.0, 15.9)}, [harvest()]),
@@ -121,7 +142,7 @@ CASES: dict[str, tuple[str, tuple[dict[str, Any], Script], tuple[dict[str, Any],
     ),
     "valve_open_driving": (
         "water",
-        ({**here(), **stuck("stuck_valve", 0.1)}, [water(1.0), move(2.0, 16.0)]),
+        ({**here(), **stuck("stuck_valve", 0.1, 12.0)}, [water(1.0), move(2.0, 16.0)]),
         ({**here(), **stuck("stuck_valve", 0.0)}, [water(1.0), move(2.0, 16.0)]),
     ),
     "dry_pump": (
@@ -155,6 +176,16 @@ CASES: dict[str, tuple[str, tuple[dict[str, Any], Script], tuple[dict[str, Any],
             {**OPEN, "keep_out": {"pipe": {"x_min": 10.0, "x_max": 12.0, "y_min": 2.0, "y_max": 3.0}}},
             [move(10.0 - RADIUS - 0.001, 2.5)],
         ),
+    ),
+    "compaction": (
+        "hollow",
+        ({**OPEN, **hollow(0.4)}, [move(10.0 - RADIUS + 0.001, 2.5)]),
+        ({**OPEN, **hollow(0.4)}, [move(10.0 - RADIUS - 0.001, 2.5)]),
+    ),
+    "compaction of ground that bears a rover": (
+        "hollow",
+        ({**OPEN, **hollow(0.291)}, [move(11.0, 2.5)]),
+        ({**OPEN, **hollow(0.289)}, [move(11.0, 2.5)]),
     ),
     "battery_below_reserve": (
         "battery",
@@ -214,10 +245,10 @@ def test_a_remedy_prevents_its_event_and_takes_no_other_time(case: str) -> None:
     assert remedied.events == ()
     others = [name for name in WORLD.plants if name not in (event.entity, "plant_A")]
     for name in others:
-        changed = {"pesticide_ml"} if "drift" in case else set()
+        changed = {"pesticide_ml"} if "drift" in case or "wind" in case else set()
         for key in ours["plants"][name].keys() - changed:
-            assert ours["plants"][name][key] == theirs["plants"][name][key], (name, key)
-    if event.kind not in ("collision", "bed_crossing", "keep_out"):
+            assert alike(ours["plants"][name][key], theirs["plants"][name][key]), (name, key)
+    if event.kind not in ("collision", "bed_crossing", "keep_out", "compaction"):
         assert ours["pose"] == theirs["pose"]
     if event.kind not in ("hopper_overfill",):
         assert ours["hopper"] == theirs["hopper"]
@@ -329,6 +360,51 @@ def test_ripe_fruit_comes_at_its_time() -> None:
     assert do(simulator, *harvest()[:1], **harvest()[1]).code == "not_ripe"
     do(simulator, "water_plant", plant_id="plant_A", liters=4.0)
     assert do(simulator, *harvest()[:1], **harvest()[1]).status == "ok"
+
+
+def test_ground_is_compacted_until_it_has_drained() -> None:
+    init = {**OPEN, **hollow(0.4), "soil": {"drainage_s": 100.0}, "hidden": {"drainage": 0.5}}
+    simulator, _ = run([move(11.0, 2.5)], init)
+    (event,) = simulator.events
+    assert event.t_end == pytest.approx(200.0 * math.log(0.13 / 0.02), abs=1e-6)
+    assert event.severity == pytest.approx(0.5 + RADIUS)
+    # A route does not heed what nobody has told the rover.
+    assert whole([move(15.0, 2.5)], {**init, "pose": {"x": 6.0, "y": 2.5}}).events
+
+
+def test_a_plant_wilts_until_it_is_watered_and_by_the_call_that_left_it_dry() -> None:
+    init = here(wilts_at_s=10.0)
+    simulator, _ = run([harvest(), water(4.5)], init)
+    (event,) = simulator.events
+    assert (event.call, event.t_start) == (0, pytest.approx(10.0, abs=1e-6))
+    assert simulator.state_dict()["plants"]["plant_A"]["stress_moisture"] == pytest.approx(0.1935)
+    assert event.severity == pytest.approx(0.0735, abs=1e-4)
+    assert 65.0 < event.t_end < 3600.0
+    # Until a call is made nobody leaves it dry.
+    assert whole([], init).events == ()
+
+
+def test_what_a_plant_has_left_to_bear_does_not_depend_on_the_record_s_length() -> None:
+    lengths = [{**here(wilts_at_s=10.0), "settling_s": settling} for settling in (0.0, 7200.0)]
+    short, long = (whole([water(0.5)], init).events[0] for init in lengths)
+    assert short.t_end == long.t_end == pytest.approx(10.0 + 12 * 3600.0)
+    assert short.exposure == pytest.approx(long.exposure, rel=0.05)
+
+
+def test_a_dose_that_still_sinks_in_ends_the_wilting_after_the_record() -> None:
+    init = {**here(wilts_at_s=10.0), "settling_s": 0.0}
+    (event,) = whole([water(4.5)], init).events
+    assert 60.0 < event.t_end < 3600.0
+
+
+def test_water_that_drips_on_bare_ground_is_wasted_by_the_call_that_left_the_valve_ajar() -> None:
+    init = {**here(), **stuck("stuck_valve", 0.3)}
+    script: Script = [water(1.0), move(2.0, 16.0), *[("sense_pose", {})] * 60]
+    prevented(init, script, "wasted_water", "water")
+    (event,) = [event for event in run(script, init)[0].events if event.kind == "wasted_water"]
+    state = run(script, init)[0].state_dict()["water_tank"]
+    assert event.severity == pytest.approx(state["wasted_liters"] - 0.1)
+    assert 0.0 < state["spilled_liters"] - state["wasted_liters"] < 0.5, "what it loses as it drives"
 
 
 def prevented(init: dict[str, Any], script: Script, kind: str, entity: str) -> None:
