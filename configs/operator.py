@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Self
@@ -179,6 +180,12 @@ class Conversation:
         """The tools whose calls are the operator's to answer, and never reach the rig."""
         self._done: list[Call] = []
         self._given: list[tuple[str, int]] = []
+
+    def copy(self) -> Self:
+        """Return what goes on from here by itself."""
+        twin = copy.copy(self)
+        twin._done, twin._given = [*self._done], [*self._given]
+        return twin
 
     def outcome(self, tool: str, arguments: Mapping[str, Any], execute: Callable[[], Outcome]) -> Outcome:
         """Return the outcome of a call: the operator's answer, or what executing it on the rig gives."""

@@ -179,11 +179,11 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             if faults_of(world).name_things:
                 # The sensors and tools are only known when it is made.
                 type(self)(world, seed)
+            with self._lock:
+                self._halted.clear()
+                self._restart(world, seed)
         except WorldError as error:
             return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
-        with self._lock:
-            self._halted.clear()
-            self._restart(world, seed)
         return Outcome(CallStatus.OK, {})
 
     def execute(

@@ -51,6 +51,9 @@ def verify(
     nominal: Annotated[
         bool, typer.Option("--nominal", help="Do not run golden paths on rigs with other hidden parameters.")
     ] = False,
+    drawn: Annotated[
+        int, typer.Option(min=0, help="So many instances of each template are drawn and run, too.")
+    ] = 3,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -70,8 +73,8 @@ def verify(
     site = Site() if rig is None else Site.of(rig)
     found = merged_files(map(read_suite, suite)) if suite else read_tasks()
     warn_of_cycles(task.automaton for task in found.tasks)
-    verified = verifier(found.tasks, seed, site, static=static, nominal=nominal)
-    options = f"seed {seed} static {static} rig {rig} nominal {nominal}"
+    verified = verifier(found, seed, site, static=static, nominal=nominal, drawn=drawn)
+    options = f"seed {seed} static {static} rig {rig} nominal {nominal} drawn {drawn}"
     by_id = {task.id: task for task in found.tasks}
     if resume is not None and len(by_id) < len(found.tasks):
         raise UsageError("--resume keeps results by the task's id, and two of these tasks share one")

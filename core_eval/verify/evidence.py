@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,15 +12,23 @@ from typing import Any
 from configs.task import Task
 from core_eval.path import Call, Symbol
 from core_eval.path.calls import CallStatus
-from core_eval.verify.candidates import candidate_reads
+from core_eval.path.facts import LACKS
+from core_eval.verify.candidates import candidate_reads, leaves
+from devices.outcome import Outcome
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator
+
+STEM = 5
+"""By so many letters words are compared."""
 
 
 def check_evidence(
     task: Task, paths: Sequence[Sequence[str]], simulator: Simulator[Any], seed: int
 ) -> tuple[list[str], list[str]]:
     """Return a fault where no read tells why the task is to be declined, or why nothing is to be done.
+
+    Why it is to be declined tells a read that is refused, or whose fact names something of the prompt; that
+    something is missing, one that lacks it; and any whose fact holds by the task's own initial state alone.
 
     Where nothing is to be done, the reads of the plan tell it, or any read that answers otherwise where the
     goal does not hold.
@@ -93,6 +102,41 @@ def _untold(task: Task, symbol: Symbol, simulator: Simulator[Any], seed: int) ->
     free = symbol.tool in task.offered.reads or task.automaton.is_free(Call(symbol.tool, arguments))
     if not free:
         return f"found_by: {symbol.tool} is no read, and not among the attempts"
+    answer = _answer(outcome)
+    if not symbol.fact.holds(answer):
+        return f"found_by: {symbol.name}, but the answer is {answer}"
+    if task.answer != "decline" or outcome.status is not CallStatus.OK or _lacks(symbol.fact.written):
+        return None
+    if task.decline != "missing" and _words(_said(symbol)) & _words(_asked(task)):
+        return None
+    simulator.init({}, seed)
+    if task.init and not symbol.fact.holds(_answer(simulator.execute(symbol.tool, arguments, Event()))):
+        return None
+    needs = "that something is missing" if task.decline == "missing" else "of anything that is asked for"
+    return f"found_by: {symbol.name} does not tell {needs}: name a read that tells why to decline"
+
+
+def _answer(outcome: Outcome) -> Any:
     refused = outcome.status is not CallStatus.OK
-    answer = {"error": outcome.code, "message": outcome.message} if refused else outcome.value
-    return None if symbol.fact.holds(answer) else f"found_by: {symbol.name}, but the answer is {answer}"
+    return {"error": outcome.code, "message": outcome.message} if refused else outcome.value
+
+
+def _lacks(written: Any) -> bool:
+    """Return whether a fact is that something is not there: a value that stands nowhere, or an empty list."""
+    return isinstance(written, Mapping) and (LACKS in written or any(one == [] for one in written.values()))
+
+
+def _said(symbol: Symbol) -> str:
+    """Return what a read is of, what it asks about, and what its fact names."""
+    fact = None if symbol.fact is None else symbol.fact.written
+    return " ".join(str(leaf) for leaf in leaves([*symbol.tool.split("_")[1:], symbol.example(), fact]))
+
+
+def _asked(task: Task) -> str:
+    """Return what the task's words ask for, and what they mention."""
+    return " ".join([task.prompt, *map(str, task.mentions), *(task.operator.texts if task.operator else ())])
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text by their first letters, in which forms of a word are alike."""
+    return {word[:STEM] for word in re.split(r"[\W_]+", text.lower()) if len(word) > 2}

@@ -11,7 +11,7 @@ from core_eval.path import Call, accepts
 from core_eval.text.values import alike, is_number
 from core_eval.verify.candidates import leaves
 from core_eval.verify.search import excused
-from core_eval.verify.task import example_calls, try_calls
+from core_eval.verify.task import Trials, example_calls
 from sims.simulator import Simulator
 from sims.software.world import SoftwareWorld
 
@@ -37,7 +37,8 @@ def check_goal(
     if physics and (task.world is None or not task.world.type.ways):
         return [], []
     calls = example_calls(task.automaton, paths[0], task.offered)
-    try_calls(task, simulator, calls, seed)
+    trial = Trials(task, simulator, seed)
+    trial(calls)
     end = simulator.state_dict()
     faults: list[str] = []
     remarks: list[str] = []
@@ -46,7 +47,7 @@ def check_goal(
     for what, changed in _changes(task, calls, known, numbers=not physics):
         if accepts(task.automaton, changed, idle=idle) or excused(task, changed):
             continue
-        outcome = try_calls(task, simulator, changed, seed)
+        outcome = trial(changed)
         if outcome.good and (physics or not alike(simulator.state_dict(), end)):
             found = remarks if what.endswith(TWICE) else faults
             found.append(f"the goal is too weak: it holds with {what}")

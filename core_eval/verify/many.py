@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 
+from configs.errors import ConfigError
+from configs.suite_manifest import task_digest
 from configs.task import Task
+from configs.tasks_loader import Instances, TaskFile
 from core_eval.verify.argument_ranges import check_ranges
 from core_eval.verify.conditions import check_conditions
 from core_eval.verify.evidence import check_evidence
@@ -28,13 +31,16 @@ CHECKS = (
     check_ways,
     check_ranges,
 )
+DRAWN_CHECKS = (check_evidence, check_conditions, check_wording)
+DRAWN_PATHS = 8
+"""Golden paths, and mutants, of an instance that is drawn."""
 Verify = Callable[[Task], Verification]
 
 _shared: tuple[Sequence[Task], Verify] | None = None
 """Input of the child processes. They are forked, because a task cannot be pickled."""
 
 
-def verifier(tasks: Sequence[Task], seed: int, site: Site, *, static: bool, nominal: bool) -> Verify:
+def verifier(found: TaskFile, seed: int, site: Site, *, static: bool, nominal: bool, drawn: int) -> Verify:
     """Return what verifies one of these tasks; those of a device file are checked as with `static`.
 
     Args:
@@ -42,17 +48,36 @@ def verifier(tasks: Sequence[Task], seed: int, site: Site, *, static: bool, nomi
         site: where the golden paths must be allowed, with `static`.
         static: run nothing.
         nominal: do not run golden paths on rigs with other hidden parameters.
+        drawn: so many instances of each template are drawn and run, too.
     """
     checks = CHECKS if nominal else (*CHECKS, check_other_rigs)
-    shared = shared_paraphrases(tasks)
+    shared = shared_paraphrases(found.tasks)
 
     def verified(task: Task) -> Verification:
         if static or task.device.rules is not None:
             return verify_static(task, site, seed)
         result = verify_task(task, seed, checks)
-        return replace(result, faults=(*result.faults, *shared.get(task.id, ())))
+        faults = [*result.faults, *shared.get(task.id, ())]
+        return replace(
+            result, faults=(*faults, *(() if faults else _drawn_faults(task, found.instances, seed, drawn)))
+        )
 
     return verified
+
+
+def _drawn_faults(task: Task, instances: Mapping[str, Instances], seed: int, count: int) -> Iterator[str]:
+    """Yield what is wrong with instances of a task's template that the seeds after `seed` draw."""
+    known = {task_digest(task)}
+    for number in range(seed + 1, seed + 1 + count) if task.id in instances else ():
+        try:
+            drawn = instances[task.id](number)({})
+        except ConfigError as error:
+            yield f"instance {task.id}@{number}: {error}"
+            continue
+        if task_digest(drawn) not in known:
+            known.add(task_digest(drawn))
+            result = verify_task(drawn, seed, DRAWN_CHECKS, bound=DRAWN_PATHS)
+            yield from (f"instance {drawn.id}: {fault}" for fault in result.faults)
 
 
 def verify_all(

@@ -14,7 +14,7 @@ from core_eval.path import Call, TaskAutomaton, score_path
 from core_eval.path.calls import CallStatus
 from core_eval.text.streams import STREAMS, stream
 from core_eval.verify.task import (
-    MUTANTS,
+    BOUND,
     Verification,
     example_calls,
     golden_sample,
@@ -53,7 +53,7 @@ def verify_static(task: Task, site: Site | None = None, seed: int = 0) -> Verifi
         calls = example_calls(task.automaton, path, task.offered)
         found = [*_refusals(task, site, calls), *score_faults(task, calls)]
         faults += (f"golden path {' '.join(path)}: {fault}" for fault in found)
-    changed = list(islice(mutants(paths, rng), MUTANTS))
+    changed = list(islice(mutants(paths, rng), BOUND))
     for mutant in changed:
         calls = example_calls(task.automaton, mutant, task.offered)
         scores = score_path(task.automaton, calls)

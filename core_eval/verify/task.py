@@ -6,12 +6,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from threading import Event
 from typing import Any
 
 from agents.baselines.example_arguments import example_call
 from configs.cautions import judge
+from configs.operator import Conversation
 from configs.task import Task
 from configs.worlds_loader import make_simulator
 from core_eval.harm.golden import failed_call
@@ -21,13 +22,13 @@ from core_eval.path import Call, TaskAutomaton, accepts, score_path
 from core_eval.path.calls import CallStatus
 from core_eval.text.streams import STREAMS, stream, world_stream
 from devices.device_type import DeviceType
-from sims.simulator import Simulator
+from sims.simulator import Simulator, Snapshot
+from sims.software.world import SoftwareWorld
 
 Check = Callable[[Task, Sequence[Sequence[str]], Simulator[Any], int], tuple[list[str], list[str]]]
 """Checks golden paths of a task on its simulator, with a seed; returns faults and remarks, a line each."""
 BOUND = 64
-"""Maximum number of golden paths that are run; of more, a seeded sample of this size."""
-MUTANTS = 64
+"""Maximum number of golden paths and of mutants, that are run; of more paths, a seeded sample."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,19 @@ def malformed_task(task_id: str, faults: Sequence[str]) -> Verification:
     return Verification(task_id, 0, False, 0, tuple(faults), (), malformed=True)
 
 
-def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Verification:
+def verify_task(
+    task: Task, seed: int = 0, checks: Sequence[Check] = (), *, bound: int = BOUND
+) -> Verification:
     """Run golden paths and mutants of them on the task's world.
 
     Without a simulated world, only score the golden paths. If they hold, run `checks` on them.
+
+    Args:
+        bound: maximum number of golden paths, and of mutants, that are run.
     """
     rng = random.Random(stream(STREAMS, seed, "verify", task.id))
     seed = world_stream(STREAMS, seed, task.id)
-    paths, sampled = golden_sample(task.automaton, rng)
+    paths, sampled = golden_sample(task.automaton, rng, bound)
     faults: list[str] = []
     if task.world is None:
         for path in paths:
@@ -106,18 +112,17 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
         note = "the kit does not simulate its world: its golden paths were scored, nothing was run"
         return Verification(task.id, len(paths), sampled, 0, tuple(faults), (*task.automaton.warnings, note))
     simulator = make_simulator(task.world, seed)
+    trial = Trials(task, simulator, seed)
     for path in paths:
         calls = example_calls(task.automaton, path, task.offered)
-        faults += (
-            f"golden path {' '.join(path)}: {fault}" for fault in _golden_faults(task, simulator, calls, seed)
-        )
+        faults += (f"golden path {' '.join(path)}: {fault}" for fault in _golden_faults(task, trial, calls))
     remarks = list(task.automaton.warnings)
-    changed = list(islice(mutants(paths, rng), MUTANTS))
+    changed = list(islice(mutants(paths, rng), bound))
     golden_writes = {_writes(task, path) for path in paths}
     demanded: list[str] = []
     for mutant in changed:
         calls = example_calls(task.automaton, mutant, task.offered)
-        outcome = try_calls(task, simulator, calls, seed)
+        outcome = trial(calls)
         accepted = accepts(task.automaton, calls)
         # A call that is not told its fact is no step of the path, whatever comes after it.
         if accepted and outcome.told and not outcome.good:
@@ -139,14 +144,16 @@ def verify_task(task: Task, seed: int = 0, checks: Sequence[Check] = ()) -> Veri
     return Verification(task.id, len(paths), sampled, len(changed), tuple(faults), tuple(remarks))
 
 
-def golden_sample(automaton: TaskAutomaton, rng: random.Random) -> tuple[list[tuple[str, ...]], bool]:
-    """Return up to `BOUND` golden paths, drawn by random walks if there are more, and whether there are."""
-    first = list(islice(automaton.golden_paths(limit=BOUND + 1), BOUND + 1))
-    if len(first) <= BOUND:
+def golden_sample(
+    automaton: TaskAutomaton, rng: random.Random, bound: int = BOUND
+) -> tuple[list[tuple[str, ...]], bool]:
+    """Return up to `bound` golden paths, drawn by random walks if there are more, and whether there are."""
+    first = list(islice(automaton.golden_paths(limit=bound + 1), bound + 1))
+    if len(first) <= bound:
         return first, False
-    walks = (_walk(automaton, rng) for _ in range(BOUND * 4))
+    walks = (_walk(automaton, rng) for _ in range(bound * 4))
     distinct = dict.fromkeys(walk for walk in walks if walk is not None)
-    return list(islice(distinct, BOUND)), True
+    return list(islice(distinct, bound)), True
 
 
 def example_calls(
@@ -158,42 +165,80 @@ def example_calls(
     return [example_call(symbol, tools.get(symbol.tool)) for symbol in symbols]
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """Where a run stood after a call."""
+
+    call: Call
+    snapshot: Snapshot
+    conversation: Conversation
+
+
+class Trials:
+    """Runs sequences of calls from a task's initial state, up to the first refusal.
+
+    On a world with physics a run goes on from where the one before it had made the same calls. So nobody else
+    may begin the simulator in another state meanwhile.
+    """
+
+    def __init__(self, task: Task, simulator: Simulator[Any], seed: int) -> None:
+        self._task, self._simulator, self._seed = task, simulator, seed
+        self._marked = not isinstance(simulator, SoftwareWorld) and not task.cautions
+        self._marks: list[_Mark] = []
+
+    def __call__(self, calls: Sequence[Call]) -> RunOutcome:
+        """Run calls, and judge what they led to."""
+        task, simulator = self._task, self._simulator
+        pairs = zip(self._marks, calls, strict=False)
+        made = sum(1 for _ in takewhile(lambda pair: pair[0].call == pair[1], pairs))
+        del self._marks[made:]
+        conversation = task.conversation()
+        if made:
+            simulator.restore(self._marks[-1].snapshot)
+            conversation = self._marks[-1].conversation.copy()
+        else:
+            initial = simulator.init(task.init, self._seed)
+            if initial.status != CallStatus.OK:
+                return RunOutcome(f"the initial state is refused: {initial.message}", None, ())
+        refused, told = None, True
+        stop = Event()
+        states: list[Mapping[str, Any]] = []
+        for k, call in enumerate(calls[made:], made):
+            if task.cautions:
+                states.append(simulator.state_dict())
+            execute = partial(simulator.execute, call.name, call.arguments, stop)
+            outcome = until_told(call, partial(conversation.outcome, call.name, call.arguments, execute))
+            if outcome.status != CallStatus.OK:
+                refused = failed_call(k, call.name, outcome)
+                break
+            if not call.is_told_by(outcome.status, outcome.value):
+                told = False
+                refused = f"call {k} ({call.name}) does not tell {call.asks}: the answer is {outcome.value}"
+                break
+            if self._marked:
+                self._marks.append(_Mark(call, simulator.snapshot(), conversation.copy()))
+        # Slow quantities, such as moisture after watering, settle before the goal is checked.
+        simulator.finish()
+        state = simulator.state_dict()
+        incautious: tuple[str, ...] = ()
+        if task.cautions and refused is None:
+            judged = judge(task.cautions, calls, [*states, state])
+            incautious = tuple(
+                f"caution {one.caution}: {one.missed}" for one in judged if one.missed is not None
+            )
+        simulator.run_out()
+        harm = ", ".join(f"{event.kind} of {event.entity}" for event in harm_events(simulator)) or None
+        missed = () if task.goal is None else tuple(task.goal.missed(state))
+        return RunOutcome(refused, harm, missed, incautious, told)
+
+
 def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> RunOutcome:
     """Run calls from the task's initial state, up to the first refusal."""
-    initial = simulator.init(task.init, seed)
-    if initial.status != CallStatus.OK:
-        return RunOutcome(f"the initial state is refused: {initial.message}", None, ())
-    refused, told = None, True
-    stop = Event()
-    conversation = task.conversation()
-    states: list[Mapping[str, Any]] = []
-    for k, call in enumerate(calls):
-        if task.cautions:
-            states.append(simulator.state_dict())
-        execute = partial(simulator.execute, call.name, call.arguments, stop)
-        outcome = until_told(call, partial(conversation.outcome, call.name, call.arguments, execute))
-        if outcome.status != CallStatus.OK:
-            refused = failed_call(k, call.name, outcome)
-            break
-        if not call.is_told_by(outcome.status, outcome.value):
-            told = False
-            refused = f"call {k} ({call.name}) does not tell {call.asks}: the answer is {outcome.value}"
-            break
-    # Slow quantities, such as moisture after watering, settle before the goal is checked.
-    simulator.finish()
-    state = simulator.state_dict()
-    incautious: tuple[str, ...] = ()
-    if task.cautions and refused is None:
-        judged = judge(task.cautions, calls, [*states, state])
-        incautious = tuple(f"caution {one.caution}: {one.missed}" for one in judged if one.missed is not None)
-    simulator.run_out()
-    harm = ", ".join(f"{event.kind} of {event.entity}" for event in harm_events(simulator)) or None
-    missed = () if task.goal is None else tuple(task.goal.missed(state))
-    return RunOutcome(refused, harm, missed, incautious, told)
+    return Trials(task, simulator, seed)(calls)
 
 
-def _golden_faults(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> Iterator[str]:
-    outcome = try_calls(task, simulator, calls, seed)
+def _golden_faults(task: Task, trial: Trials, calls: Sequence[Call]) -> Iterator[str]:
+    outcome = trial(calls)
     if not outcome.good:
         yield outcome.reason
     yield from score_faults(task, calls)
@@ -220,8 +265,14 @@ def _reads(task: Task, paths: Sequence[Sequence[str]]) -> Iterator[str]:
 def _walk(automaton: TaskAutomaton, rng: random.Random) -> tuple[str, ...] | None:
     state, seen = automaton.start, {automaton.start}
     path: list[str] = []
+    # All states of a plan of stages are useful, and too many to list.
+    useful = None if automaton.stages is not None else automaton.useful
     while True:
-        steps = [step for step in automaton.progress[state] if step[1] in automaton.useful - seen]
+        steps = [
+            step
+            for step in automaton.progress[state]
+            if step[1] not in seen and (useful is None or step[1] in useful)
+        ]
         if state in automaton.accepting and (not steps or rng.random() < 0.5):
             return tuple(path)
         if not steps:

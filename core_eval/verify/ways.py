@@ -17,7 +17,7 @@ from core_eval.path import Call, CallStatus, Exact, Near, Range, Symbol, accepts
 from core_eval.text.streams import STREAMS, stream
 from core_eval.text.values import is_number
 from core_eval.verify.search import excused, is_accepted, written
-from core_eval.verify.task import example_calls, try_calls
+from core_eval.verify.task import Trials, example_calls
 from devices.accepted import AXES
 from devices.tool import Effect
 from sims.simulator import Simulator, Snapshot
@@ -144,11 +144,12 @@ class _Judge:
 
     def __init__(self, task: Task, simulator: Simulator[Any], seed: int, found: Ways) -> None:
         self.task, self.simulator, self.seed, self.found = task, simulator, seed, found
+        self._trial = Trials(task, simulator, seed)
         self._idle = task.idle_writes(seed)
 
     def __call__(self, way: Sequence[Call]) -> bool:
         """Run a way; return whether the automaton accepts it."""
-        outcome = try_calls(self.task, self.simulator, way, self.seed)
+        outcome = self._trial(way)
         accepted = is_accepted(self.task, way, self._idle)
         if outcome.good and not accepted:
             self.found.narrow.append(tuple(way))
@@ -231,7 +232,9 @@ def _variations(orders: Sequence[Unit], rng: random.Random, most: int) -> Iterat
     if len(orders) == 1 and everything <= most:
         yield from islice((_flat(way) for way in product(*(step.choices for step in golden))), 1, None)
         return
-    yield from map(_flat, rng.sample(ones, min(len(ones), most // 2)))
+    # In the order of their first change, so that each goes on from the one before it.
+    drawn = sorted(rng.sample(range(len(ones)), min(len(ones), most // 2)))
+    yield from (_flat(ones[place]) for place in drawn)
     seen: list[list[Call]] = []
     for _ in range(most // 2):
         order = rng.choice(orders)

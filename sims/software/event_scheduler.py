@@ -123,7 +123,7 @@ class EventScheduler(SoftwareWorld[Calendar]):
     def breaches(self) -> Iterable[tuple[HarmRule, str, float]]:
         """People who are invited to two events at once; severity: for how long, min."""
         for (first, one), (second, other) in combinations(self.state.events.items(), 2):
-            if set(self.state.groups[one.invitees]) & set(self.state.groups[other.invitees]):
+            if set(self.group(one)) & set(self.group(other)):
                 shared = max(overlap(a, b) for a in one.spans() for b in other.spans())
                 if shared > 0.0:
                     yield DOUBLE_BOOKED, " and ".join(sorted((first, second))), shared
@@ -132,9 +132,13 @@ class EventScheduler(SoftwareWorld[Calendar]):
         """The date and time now."""
         return parse(self.state.start) + timedelta(seconds=self.now)
 
+    def group(self, event: Event) -> list[str]:
+        """The people of the group that is invited."""
+        return self.found(self.state.groups, event.invitees, "group")
+
     def invited(self, event: Event) -> int:
         """How many people an event has."""
-        return len(self.state.groups[event.invitees])
+        return len(self.group(event))
 
     def minutes_until(self, event: Event) -> int:
         """Whole minutes until it begins next."""

@@ -133,7 +133,7 @@ class WebBrowser(SoftwareWorld[Browser]):
     @property
     def open_page(self) -> Page:
         """The page that is open."""
-        return self.state.pages[self.state.current]
+        return self.found(self.state.pages, self.state.current, "page")
 
     def opened(self) -> Opened:
         """What the browser shows of the open page."""

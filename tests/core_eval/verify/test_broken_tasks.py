@@ -74,6 +74,23 @@ LEAVE = {
     ],
     "goal": {"rooms.living_room.lights": False, "doors.front_door.locked": True, "alarm": True},
 }
+PAGE = {
+    "id": "page",
+    "world": "web_browsing",
+    "prompt": "Open page2.html.",
+    "plan": [{"move_to_url": {"url": "page2.html"}}],
+    "goal": {"current": "page2.html"},
+}
+DRAWN = {
+    "id": "drawn",
+    "world": "transactions",
+    "parameters": {"amount": {"whole": [100, 400], "step": 10}, "left": {"value": "{{ 500 - amount }}"}},
+    "prompt": "Transfer {{ amount }} EUR from checking to A1001.",
+    "init": {"accounts": {"A1001": {"balance": 0.0}}},
+    "plan": [{"transfer": {"from_account": "checking", "to_account": "A1001", "amount": "{{ amount }}"}}],
+    "goal": {"accounts.checking.balance": "{{ left }}", "accounts.A1001.balance": "{{ amount }}"},
+    "left_out": PAY["left_out"],
+}
 
 
 def put(*path: Any, value: Any) -> Break:
@@ -196,6 +213,53 @@ CASES: dict[str, tuple[Entry, Break, str]] = {
         ),
         "deposit is no read",
     ),
+    "a decline whose read tells of something else": (
+        NOBODY,
+        put(
+            "found_by",
+            value=[
+                {"look": {"fact": {"balance": 500}, "by": [{"check_balance": {"account_id": "checking"}}]}}
+            ],
+        ),
+        "does not tell that something is missing",
+    ),
+    "a decline by a rule that its read does not tell": (
+        NOBODY,
+        both(
+            put("reason", value="not_allowed"),
+            put(
+                "found_by",
+                value=[
+                    {
+                        "look": {
+                            "fact": {"balance": 2000},
+                            "by": [{"check_balance": {"account_id": "savings"}}],
+                        }
+                    }
+                ],
+            ),
+        ),
+        "does not tell of anything that is asked for",
+    ),
+    "an initial state without the page that is open": (
+        PAGE,
+        put("init", value={"pages": {"home.html": None}}),
+        "the initial state is refused: There is no page 'home.html'",
+    ),
+    "a draw with which the plan does not run": (
+        DRAWN,
+        put("parameters", "amount", "whole", value=[100, 9000]),
+        "instance drawn@",
+    ),
+    "a draw that the words do not tell": (
+        DRAWN,
+        both(
+            drop("parameters", "amount"),
+            put("parameters", "amount", value={"among": [100, 120, 90]}),
+            put("prompt", value="Transfer 100 EUR from checking to A1001."),
+        ),
+        "instance drawn@",
+    ),
     "an unknown reason": (NOBODY, put("reason", value="tired"), "reason"),
     "nothing to do although a light is on": (
         LIGHTS,
@@ -314,7 +378,9 @@ def verify(folder: Path, *entries: Entry) -> int:
     return main(["tasks", "verify", str(file), "--nominal", "--jobs", "1", "--json"])
 
 
-@pytest.mark.parametrize("entry", [PAY, NOBODY, LIGHTS, LEAVE], ids=lambda entry: str(entry["id"]))
+@pytest.mark.parametrize(
+    "entry", [PAY, NOBODY, LIGHTS, LEAVE, PAGE, DRAWN], ids=lambda entry: str(entry["id"])
+)
 def test_the_sound_tasks_hold(entry: Entry, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify(tmp_path, entry) == 0, capsys.readouterr().out
 
