@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from devices.device_type import DeviceType as Device
+from devices.drivers.settings import Settings
+from devices.drivers.tool_driver import (
+    DriverFault,
+    LockedDriver,
+    Stopped,
+    ToolDriver,
+    inverted_sum,
+    xor_of,
+)
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SensorSpec
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+from firmware_bridge.serial.line_port import LinePort
+from firmware_bridge.serial.open import open_port
 
 __all__ = [
     "Device",
+    "DriverFault",
     "Effect",
+    "LinePort",
+    "LockedDriver",
     "NoArguments",
     "Outcome",
     "Refusal",
     "Sample",
     "SensorSpec",
+    "Settings",
+    "Stopped",
     "Tool",
     "ToolArguments",
+    "ToolDriver",
     "ToolResult",
+    "inverted_sum",
+    "open_port",
+    "xor_of",
 ]

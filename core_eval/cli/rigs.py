@@ -13,10 +13,11 @@ from configs.errors import ConfigError
 from configs.rig_config import check_discovery, device_of
 from configs.rigs_loader import list_rigs, load_rig
 from core_eval.cli import broker, calibrate, programs, rigs_new, sensors
-from core_eval.cli.output import Json, console, print_json
+from core_eval.cli.output import Json, UsageError, console, print_json
 from core_eval.cli.programs import AllowPrograms
 from core_eval.report.tables.fitted_table import Table
 from core_eval.rig.check import check_rig
+from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
@@ -52,13 +53,23 @@ def check(
     look: Annotated[
         bool, typer.Option("--look", help="Only connect and measure its clock: no calls, no stop.")
     ] = False,
+    faults: Annotated[
+        bool,
+        typer.Option(
+            "--faults",
+            help="Test its driver instead: a line that is mute, cut, late, noisy, or shared with another "
+            "host. Read tools and stops alone; takes a minute or two.",
+        ),
+    ] = False,
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Test a rig: link, lock, clock, tools, sensors, stop, reset. Nothing moves."""
     config = load_rig(name)
+    if faults and look:
+        raise UsageError("--faults stops the rig, and --look does not: give one of them")
     with StopSignals() as signals, signals.interruptible():
-        report = check_rig(config, only_look=look)
+        report = check_faults(config) if faults else check_rig(config, only_look=look)
     if json:
         print_json(report.as_json())
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from configs.drivers_loader import OWN_WIRE, driver_names, load_driver
 from configs.errors import ConfigError
 from configs.programs import TrustedFiles, always, consent
 from configs.rigs_loader import load_rig
+from core_eval.cli.new_package import NAME, write_package
 from core_eval.cli.output import UsageError, console, write_file
 from core_eval.cli.programs import AllowPrograms
 from devices.drivers.driver_file import DriverFile
@@ -29,7 +31,12 @@ def new(
     file: Annotated[Path | None, typer.Argument(help="The file to write; default: NAME.yaml here.")] = None,
     name: Annotated[str | None, typer.Option(help="The rig's name in the log.")] = None,
     driver: Annotated[
-        str | None, typer.Option(help="A driver's name or file; pathrig-json is the kit's own wire.")
+        str | None,
+        typer.Option(
+            help="A driver's name or file; pathrig-json is the kit's own wire. With a name that none has, "
+            "and no other option, a package with a new one is written: class, driver file, device file, task "
+            "and a test, which passes as it stands."
+        ),
     ] = None,
     link: Annotated[str | None, typer.Option(help="serial or mqtt; for a driver that supports both.")] = None,
     port: Annotated[str | None, typer.Option(help="Serial: the port's path.")] = None,
@@ -54,6 +61,13 @@ def new(
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Write a rig's file. Ask for what no option gives."""
+    if (
+        driver is not None
+        and _is_new(driver)
+        and not (file or name or link or port or broker or device or mcp)
+    ):
+        write_package("driver", driver, Path(driver), _driver_files(driver))
+        return
     asks = sys.stdin.isatty()
     name = _answer(asks, name, "name", "Name of the rig", "my-rig")
     path = file or Path(f"{name}.yaml")
@@ -78,6 +92,28 @@ def new(
     _check_new(path, force)
     _write(path, _text(name, url, driver, known, device, guard))
     console().print(f"wrote {path}; try `pathrig rigs check {path}`", highlight=False)
+
+
+def _is_new(driver: str) -> bool:
+    """Return whether it names no driver and no file, and is no slip of a driver's name."""
+    known = driver_names()
+    return NAME.fullmatch(driver) is not None and not (
+        driver in known or Path(driver).is_file() or get_close_matches(driver, known, cutoff=0.75)
+    )
+
+
+def _driver_files(name: str) -> dict[str, Path]:
+    package = Path(f"pathrig_{name}")
+    return {
+        "pyproject.toml.j2": Path("pyproject.toml"),
+        "README.md.j2": Path("README.md"),
+        "__init__.py.j2": package / "__init__.py",
+        "driver.yaml.j2": package / f"{name}.yaml",
+        "device.yaml.j2": package / "device.yaml",
+        "rig.yaml.j2": Path("rig.yaml"),
+        "tasks.yaml.j2": Path("tasks.yaml"),
+        "test.py.j2": Path(f"test_{name}.py"),
+    }
 
 
 def _check_new(path: Path, force: bool) -> None:

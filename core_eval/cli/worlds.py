@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
-import jinja2
 import typer
 from rich.text import Text
 
 from configs.worlds_loader import load_world
+from core_eval.cli.new_package import write_package
 from core_eval.cli.output import Json, UsageError, console, print_json
 from core_eval.report.tables.fitted_table import Table
 from devices.tool import with_facts
 from sims.world_type import WORLD_TYPES, WorldType
 
 app = typer.Typer(help="List worlds, and write a package with a new one.", no_args_is_help=True)
-TEMPLATES = Path(__file__).parent / "new_world"
-NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @app.command("list")
@@ -65,13 +62,8 @@ def new(
     ] = None,
 ) -> None:
     """Write a package with a small working world, as a start for your own."""
-    if NAME.fullmatch(name) is None:
-        raise UsageError(f"{name!r} cannot name a world: use lower-case letters, digits and underscores")
     if name in WORLD_TYPES:
         raise UsageError(f"a world {name!r} exists already (`pathrig worlds list`): choose another name")
-    target = folder or Path(name)
-    if target.exists():
-        raise UsageError(f"{target} exists already: give another --folder")
     package = f"pathrig_{name}"
     files = {
         "pyproject.toml.j2": Path("pyproject.toml"),
@@ -82,13 +74,4 @@ def new(
         "state.yaml.j2": Path(package, f"{name}.yaml"),
         "tasks.yaml.j2": Path(package, "tasks", "tasks.yaml"),
     }
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    environment = jinja2.Environment(loader=loader, keep_trailing_newline=True, autoescape=False)
-    try:
-        for template, path in files.items():
-            (target / path).parent.mkdir(parents=True, exist_ok=True)
-            text = environment.get_template(template).render(name=name, package=package)
-            (target / path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
-    console().print(f"wrote {target}; install it with `pip install -e {target}`", highlight=False)
+    write_package("world", name, folder or Path(name), files)

@@ -199,7 +199,7 @@ class _Check:
         answered: list[Tool] = []
         faults: list[str] = []
         unfitted = 0
-        reads = [] if self._device is None else [tool for tool in self._device.tools if _needs_nothing(tool)]
+        reads = [] if self._device is None else [tool for tool in self._device.tools if needs_nothing(tool)]
         for tool in reads:
             if time.monotonic() > self._deadline - CALL_SECONDS:
                 faults.append("no time was left for the others")
@@ -315,7 +315,8 @@ def _safe_tools(device: DeviceType) -> str:
     return "; ".join(f"{text} {', '.join(names)}" for text, names in texts if names) or "none"
 
 
-def _needs_nothing(tool: Tool) -> bool:
+def needs_nothing(tool: Tool) -> bool:
+    """Return whether a tool only reads, and can be called without arguments."""
     needed = any(one.is_required() for one in tool.arguments.model_fields.values())
     return tool.effect is Effect.READ and not needed
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any
 
@@ -19,7 +20,7 @@ from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.drivers.hardware_link import HardwareLink
+from firmware_bridge.drivers.hardware_link import WiredLink
 from firmware_bridge.link import LinkError
 
 log = logging.getLogger(__name__)
@@ -28,12 +29,24 @@ STANDING_SECONDS = 3.0
 """Time in which hardware must stand after its stop."""
 ASK_SECONDS = 0.05
 """Time between two questions whether it stands."""
+TEND_SECONDS = 1.0
+"""Time between two polls, and between two attempts to reach lost hardware."""
 
 
 class PythonDriverDevice:
-    """Checks calls before they reach the driver, and sends no stop to a rig that was only observed."""
+    """Checks calls before they reach the driver, stops the hardware after a fault, and reaches it again.
 
-    def __init__(self, driver: PythonDriver, device_type: DeviceType, clock: Clock = MONOTONIC) -> None:
+    Hardware that says nothing, not even whether it stands, is lost. A driver with `connect` is connected
+    again then, and stopped first; one with `poll` is polled while no call runs. Hardware that was only
+    observed gets no stop.
+
+    Attributes:
+        on_wire: called when the hardware is lost (None), and when it is back, with the outcome of its stop.
+    """
+
+    def __init__(
+        self, driver: PythonDriver, device_type: DeviceType, name: str = "rig", clock: Clock = MONOTONIC
+    ) -> None:
         self.name = device_type.name
         self.firmware = driver.firmware
         self._clock = clock
@@ -41,10 +54,15 @@ class PythonDriverDevice:
         with contextlib.suppress(Exception):
             self.confirms_stop = driver.standing() is not None
         self.leave_alone = False
-        self._driver = driver
-        self._device_type = device_type
+        self.on_wire: Callable[[StopOutcome | None], None] = lambda stop: None
+        self._driver, self._device_type, self._rig = driver, device_type, name
         self._known = None if device_type.rules is None else device_type.rules.known_state(stopped=False)
-        self._touched = False
+        self._touched = self._lost = False
+        self._turn = threading.Lock()
+        self._closed = threading.Event()
+        self._connect: Callable[[], None] | None = getattr(driver, "connect", None)
+        self._poll: Callable[[], None] | None = getattr(driver, "poll", None)
+        self._tender: threading.Thread | None = None
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Run one call that the device type's schema and rules admit, with the defaults of its arguments."""
@@ -55,8 +73,12 @@ class PythonDriverDevice:
         refusal = None if self._known is None else self._known.refusal(tool, complete)
         if refusal is not None:
             return Outcome(CallStatus.REJECTED, code=refusal.code, message=refusal.message)
-        self._touched = True
-        outcome = self._driver.execute(tool, complete, stop)
+        with self._turn:
+            self._touched = True
+            outcome = self._driver.execute(tool, complete, stop)
+            if outcome.status is CallStatus.FAULT and not stop.is_set():
+                # Its state is unknown.
+                self._stop()
         if self._known is not None:
             self._known.on_outcome(tool, complete, outcome)
         return outcome
@@ -72,25 +94,82 @@ class PythonDriverDevice:
         return stop
 
     def _stop(self) -> StopOutcome:
+        """Send the stop, and ask whether the hardware stands; tell of one that says nothing."""
+        stop, heard = self._stop_and_ask()
+        if not heard and self._connect is not None and not self._lost:
+            self._lost = True
+            self.on_wire(None)
+        return stop
+
+    def _stop_and_ask(self) -> tuple[StopOutcome, bool]:
         try:
             self._driver.stop()
         except Exception:
             log.exception("the stop was not sent")
-            return StopOutcome.NOT_SENT
-        deadline = self._clock.now() + STANDING_SECONDS
+            return StopOutcome.NOT_SENT, False
+        deadline, heard = self._clock.now() + STANDING_SECONDS, False
         while True:
             standing: bool | None = False
             try:
                 standing = self._driver.standing()
+                heard = True
             except Exception:
                 log.exception("the hardware did not say whether it stands")
-            if standing is None:
-                return StopOutcome.SENT
             if standing:
-                return StopOutcome.CONFIRMED
-            if self._clock.now() >= deadline:
-                return StopOutcome.SENT
+                return StopOutcome.CONFIRMED, True
+            if standing is None or self._clock.now() >= deadline:
+                return StopOutcome.SENT, heard
             self._clock.sleep(ASK_SECONDS)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the hardware is not lost."""
+        return not self._lost
+
+    @property
+    def why_down(self) -> str:
+        """Why a call or a stop is not sent; one line."""
+        return f"{self._rig}: the driver cannot reach the hardware"
+
+    @property
+    def stop_owed(self) -> bool:
+        """Whether the hardware was lost after a call, and could not be stopped."""
+        return self._lost and self._touched
+
+    def reconnect(self) -> None:
+        """Connect lost hardware, and stop it before all else.
+
+        Raises:
+            LinkError: it is still lost.
+        """
+        with self._turn:
+            if not self._lost or self._connect is None:
+                return
+            try:
+                self._driver.close()
+                self._connect()
+                stop, heard = self._stop_and_ask() if self._touched else (StopOutcome.SENT, True)
+            except Exception as error:
+                raise LinkError(f"{self.why_down}: {error}") from None
+            if not heard:
+                raise LinkError(f"{self._rig}: the hardware does not answer")
+            self._lost = False
+        self.on_wire(stop)
+
+    def _tend(self) -> None:
+        while not self._clock.wait(self._closed, getattr(self._driver, "poll_seconds", TEND_SECONDS)):
+            if self._lost:
+                with contextlib.suppress(LinkError):
+                    self.reconnect()
+            elif self._poll is not None and self._turn.acquire(blocking=False):
+                try:
+                    self._poll()
+                except OSError:
+                    self._stop()
+                except Exception:
+                    log.exception("the driver failed in its poll")
+                finally:
+                    self._turn.release()
 
     def reset(self) -> None:
         """Leave the stop."""
@@ -102,8 +181,11 @@ class PythonDriverDevice:
         return self._driver.init(state, seed)
 
     def subscribe(self, emit: Emit) -> None:
-        """Deliver samples to `emit`."""
+        """Deliver samples to `emit`, and poll the hardware from now on."""
         self._driver.subscribe(emit)
+        if self._tender is None and (self._poll or self._connect):
+            self._tender = threading.Thread(target=self._tend, name=f"tend {self._rig}", daemon=True)
+            self._tender.start()
 
     def truth(self) -> Truth | None:
         """Return the ground truth; None for physical hardware."""
@@ -111,24 +193,15 @@ class PythonDriverDevice:
 
     def close(self) -> None:
         """Close the hardware."""
+        self._closed.set()
+        if self._tender is not None:
+            self._tender.join(2.0)
         self._driver.close()
-
-
-class PythonDriverLink(HardwareLink):
-    """The endpoint of hardware behind a driver's Python class."""
-
-    def __init__(self, device: PythonDriverDevice, name: str, unattended: str) -> None:
-        super().__init__(device, name, unattended, device.confirms_stop)
-
-    @property
-    def why_down(self) -> str:
-        """Why a stop was not sent; one line."""
-        return f"{self.name}: the driver could not send the stop"
 
 
 def open_python_driver(
     driver: DriverFile, device_type: DeviceType, settings: Settings, url: str, name: str
-) -> PythonDriverLink:
+) -> WiredLink:
     """Open the hardware behind a driver whose `link` is `python`.
 
     Raises:
@@ -139,4 +212,5 @@ def open_python_driver(
     except (OSError, ValueError) as error:
         raise LinkError(f"driver {driver.name}: {error}") from error
     unattended = render(driver.unattended, settings.names(""))
-    return PythonDriverLink(PythonDriverDevice(hardware, device_type), name, unattended)
+    device = PythonDriverDevice(hardware, device_type, name)
+    return WiredLink(device, device, name, unattended)

@@ -50,8 +50,8 @@ class SerialAddress:
         return self.target if self.selector is None else self.selector.find(list_ports()).path
 
 
-def parse_serial_url(url: str) -> SerialAddress:
-    """Parse a serial URL.
+def parse_serial_url(url: str, baud: int = DEFAULT_BAUD) -> SerialAddress:
+    """Parse a serial URL; `baud` is that of one that states none.
 
     Raises:
         LinkError: it has none of the known forms.
@@ -76,8 +76,8 @@ def parse_serial_url(url: str) -> SerialAddress:
         raise LinkError(
             f"bad serial URL {url!r}: no option {unknown[0]!r}; there are {', '.join(QUERY_KEYS)}"
         )
-    baud = options.get("baud", str(DEFAULT_BAUD))
-    if not baud.isdecimal() or int(baud) == 0:
+    stated = options.get("baud", str(baud))
+    if not stated.isdecimal() or int(stated) == 0:
         raise LinkError(f"bad serial URL {url!r}: baud must be a number; {FORMS}")
     if options.get("dtr", "1") not in ("0", "1"):
         raise LinkError(f"bad serial URL {url!r}: dtr is 0 (leave it low) or 1")
@@ -87,7 +87,7 @@ def parse_serial_url(url: str) -> SerialAddress:
         boot = -1.0
     if not 0 <= boot <= 120:
         raise LinkError(f"bad serial URL {url!r}: boot is how many seconds a reset board needs, 0 to 120")
-    return SerialAddress(target, selector, int(baud), boot, options.get("dtr") != "0")
+    return SerialAddress(target, selector, int(stated), boot, options.get("dtr") != "0")
 
 
 def _selector(url: str, options: dict[str, str]) -> Selector | None:

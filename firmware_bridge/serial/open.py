@@ -9,7 +9,7 @@ from typing import Any
 import serial
 
 from firmware_bridge.link import LinkError, PortInUse, tell_terminal
-from firmware_bridge.serial.address import SerialAddress
+from firmware_bridge.serial.address import DEFAULT_BAUD, SerialAddress, parse_serial_url
 from firmware_bridge.serial.ports import STOPPING, describe_process, port_holder, process_name
 
 GONE = (serial.SerialException, OSError, TypeError, ValueError, AttributeError)
@@ -60,6 +60,18 @@ def open_serial(address: SerialAddress, timeout: float | None) -> Any:
             time.sleep(0.05)
         else:
             return port
+
+
+def open_port(url: str, timeout: float, baud: int = DEFAULT_BAUD) -> Any:
+    """Open the port of a serial URL, as a driver in Python needs it; reads wait for `timeout` seconds.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    try:
+        return open_serial(parse_serial_url(url, baud), timeout)
+    except LinkError as error:
+        raise OSError(str(error)) from None
 
 
 def why_closed(path: str, error: Exception) -> str:

@@ -21,7 +21,7 @@ NOT_RUN: Mapping[str, int] = {
     "bench.md": 2,
     "broker.md": 1,
     "ci.md": 1,
-    "drivers.md": 2,
+    "drivers.md": 3,
     "field-trial.md": 2,
     "firmware.md": 3,
     "home-assistant.md": 2,

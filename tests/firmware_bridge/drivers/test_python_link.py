@@ -39,7 +39,7 @@ def stopping(seconds: float | None) -> tuple[Coasting, PythonDriverDevice]:
     clock = PlannedClock()
     hardware: Any = Coasting(clock, seconds)
     kind: Any = SimpleNamespace(name="pump", rules=None)
-    return hardware, PythonDriverDevice(hardware, kind, clock)
+    return hardware, PythonDriverDevice(hardware, kind, "pump", clock)
 
 
 @pytest.mark.parametrize(
