@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,8 @@ from core_eval.imports.gold_tasks import (
     read_gold,
     task_entry,
 )
-from core_eval.imports.record import ToolSpec
+from core_eval.imports.record import ImportedTrace, ToolSpec
+from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Table
 
 DONE, NOT_ALL_READ = 0, 1
@@ -58,6 +59,10 @@ def from_gold(
         Path | None,
         typer.Option(help="Tools as JSON, of the OpenAI API or MCP: annotations tell which only read."),
     ] = None,
+    traces: Annotated[
+        Path | None,
+        typer.Option(help="Traces that are to be scored, as import reads them: their tools are listed too."),
+    ] = None,
     writes: Annotated[str, typer.Option(help="Tools that write, comma-separated.")] = "",
     reads: Annotated[str, typer.Option(help="Tools that only read, comma-separated.")] = "",
     no_action: Annotated[
@@ -71,7 +76,7 @@ def from_gold(
     modes = _modes(arguments or [])
     tasks, faults = _read(file)
     names = {name for task in tasks for name in task.tools}
-    described = _tools(tools)
+    described = (*_tools(tools), *_called(traces))
     known = {*names, *(tool.name for tool in described)}
     for option, given in (("--args", modes), ("--writes", _names(writes))):
         for name in sorted(set(given) - known - {EVERY_TOOL}):
@@ -145,6 +150,31 @@ def _tools(path: Path | None) -> Sequence[ToolSpec]:
         return read_tools(given if isinstance(given, Mapping) else {"tools": given})
     except (ForeignTextError, ForeignJsonError, ValueError) as error:
         raise UsageError(f"--tools {path}: {error}") from None
+
+
+def _called(path: Path | None) -> Sequence[ToolSpec]:
+    """Return the tools that traces describe, and those that they call."""
+    from core_eval.imports.registry import importer_of, read_traces
+    from core_eval.imports.source import ImportFileError, Source
+
+    if path is None:
+        return ()
+    found: dict[str, ToolSpec] = {}
+    try:
+        importer = importer_of(Source(path))
+        for trace in read_traces(path, importer.name, next(iter(importer.joins), None)):
+            if isinstance(trace, ImportedTrace):
+                found.update(
+                    (tool.name, tool) for tool in trace.tools if tool.effect or tool.name not in found
+                )
+                found.update((name, ToolSpec(name)) for name in _names_of(trace) if name not in found)
+    except ImportFileError as error:
+        raise UsageError(f"--traces {path}: {error}") from None
+    return tuple(found.values())
+
+
+def _names_of(trace: ImportedTrace) -> Iterable[str]:
+    return {call.name for call in trace.calls if call.name is not None and call.status != CallStatus.INVALID}
 
 
 def _write(data: Mapping[str, Any], out: Path, file: Path) -> None:

@@ -12,10 +12,12 @@ READ_WORDS = frozenset(
     (
         *("calculate", "check", "compare", "compute", "count", "describe", "fetch", "find", "get", "inspect"),
         *("list", "look", "lookup", "measure", "query", "read", "retrieve", "scan", "search", "see", "sense"),
-        *("show", "status", "think", "view"),
+        *("show", "status", "view"),
     )
 )
 """First words of the names of tools that only read. Any other tool may write."""
+THOUGHT_WORDS = frozenset(("reason", "reasoning", "reflect", "scratchpad", "think", "thinking", "thought"))
+"""Words anywhere in the names of tools that note what the agent thinks, and have no other effect."""
 
 
 class ToolEffect(NamedTuple):
@@ -23,7 +25,7 @@ class ToolEffect(NamedTuple):
 
     Attributes:
         effect: `read` or `write`.
-        told_by: `user`; `annotation`, of its description; or `name NAME`, by its first word.
+        told_by: `user`; `annotation`, of its description; or `name NAME`, by a word of it.
     """
 
     effect: str
@@ -50,13 +52,14 @@ def tool_effects(
         elif effect is not None:
             found[name] = ToolEffect("read" if effect == "read" else "write", "annotation")
         else:
-            word = first_word(name)
-            found[name] = ToolEffect("read" if word in READ_WORDS else "write", f"name {word}")
+            words = name_words(name)
+            word = next((one for one in words if one in THOUGHT_WORDS), words[0])
+            is_read = word in READ_WORDS or word in THOUGHT_WORDS
+            found[name] = ToolEffect("read" if is_read else "write", f"name {word}")
     return found
 
 
-def first_word(name: str) -> str:
-    """Return the first word of a tool's own name: `get` of `store.getOrder`."""
+def name_words(name: str) -> list[str]:
+    """Return the words of a tool's own name: `get` and `order` of `store.getOrder`."""
     own = re.split(r"[./:]", name)[-1]
-    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", own)
-    return words[0].lower() if words else own.lower()
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", own)] or [own.lower()]

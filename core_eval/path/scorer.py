@@ -21,6 +21,8 @@ OK, FAULT = CallStatus.OK, CallStatus.FAULT
 EXECUTED_OR_REFUSED = frozenset({CallStatus.OK, CallStatus.REJECTED, CallStatus.BLOCKED})
 
 
+_ENDED = {status: place for place, status in enumerate(CallStatus)}
+"""Numbers, which no symbol is."""
 MOST_VERDICTS = 100_000
 """When so many verdicts of a task are kept, all are dropped: a set of steps has states without end."""
 HARM_CLASSES = (CallClass.OFF_PATH, CallClass.REFUSED_WRITE, CallClass.INVALID)
@@ -87,6 +89,24 @@ class Scores:
     def as_dict(self) -> dict[str, Any]:
         """Return all fields under their names."""
         return asdict(self)
+
+
+def tokens_of(automaton: TaskAutomaton, calls: Sequence[Call]) -> tuple[Hashable, ...] | None:
+    """Return what the scores of some calls follow from: of each its symbol, or how it ended.
+
+    None where more decides: what was answered, the best order of a group, or what a world knows of a call.
+    """
+    if automaton.asks_facts:
+        return None
+    symbol_of = automaton.symbol_of
+    tokens: list[Hashable] = []
+    for call in calls:
+        if call.group is not None or call.idle:
+            return None
+        tokens.append(symbol_of(call) if call.status == OK else _ENDED[call.status])
+    if automaton.reading > 1:
+        tokens += map(automaton.is_free, calls)
+    return tuple(tokens)
 
 
 class OnlineScorer:

@@ -97,9 +97,15 @@ def logged_calls(reader: LogReader, episode: EpisodeRow, rules: Sequence[Rule]) 
     """
     turns = _turns(rules, episode.definition.tools or ())
     said: dict[int, list[str]] = {}
-    for message in reader.messages(episode.id):
+    beside: dict[int, list[str]] = {}
+    messages = reader.messages(episode.id)
+    for message in messages:
         if message.role == "user":
             said.setdefault(message.k, []).append(message.text)
+            # The turn of an imported step has also what the agent said before the user's answer.
+            beside.pop(message.k, None)
+        else:
+            beside.setdefault(message.k, []).append(message.text)
     heard: list[str] = []
     group, place = None, 0
     for step in reader.steps(episode.id):
@@ -120,6 +126,8 @@ def logged_calls(reader: LogReader, episode: EpisodeRow, rules: Sequence[Rule]) 
             # An imported message without words has no costs that tell where it begins.
             place = place + 1 if call.group == group else 0
             made = replace(made, place=place)
+        if messages:
+            made = replace(made, words="\n\n".join(beside.get(step.k, ())))
         group, heard = call.group, []
         yield made
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from core_eval.path.endings import AskedEnding
-from core_eval.path.scorer import OnlineScorer, ScoredTask, Scores
+from core_eval.path.scorer import OnlineScorer, ScoredTask, Scores, tokens_of
 from core_eval.text.json_text import json_text
 from core_eval.traces.memo import Memo
 from core_eval.traces.parallel import in_best_order
@@ -62,6 +62,10 @@ class Scored(NamedTuple):
         return f'{{"trace": {json_text(self.trace.id)}, "task": {json_text(self.trace.task)}, {self.text}'
 
 
+_Kept = tuple[Mapping[str, Any], str]
+"""Scores, and their text."""
+
+
 class _Course(NamedTuple):
     """What is kept of a course that was scored; the course itself, so that its id is not used again."""
 
@@ -88,22 +92,10 @@ def score_traces(
     ValueError for `beta`, `lam` or `reading` out of range.
     """
     courses: Memo[tuple[str, int], _Course] = Memo()
-    paths: Memo[tuple[Any, ...], tuple[Mapping[str, Any], str]] = Memo()
-    for trace in traces:
-        if isinstance(trace, BadTrace):
-            yield _failed(trace, trace.error)
-            continue
-        name = str(trace.task)
-        course = trace.course
-        known = courses.get((name, id(course)))
-        if known is not None:
-            yield Scored(trace, known.scores, known.text, known.identity)
-            continue
-        try:
-            task = find(name)
-        except LookupError as error:
-            yield _failed(trace, f"task {trace.task!r} is {error}")
-            continue
+    walks: Memo[tuple[Any, ...], _Kept] = Memo()
+    paths: Memo[tuple[Any, ...], _Kept] = Memo()
+
+    def scored(task: ScoredTask, name: str, course: Course) -> _Kept:
         scorer = OnlineScorer(
             task.automaton,
             beta=beta,
@@ -112,18 +104,45 @@ def score_traces(
             reading=reading,
             idle=task.idle,
         )
-        step = scorer.step
         grouped = any(call.group is not None for call in course.calls)
         for call in in_best_order(scorer, course.calls) if grouped else course.calls:
-            step(call)
+            scorer.step(call)
         key = (name, course.end, course.said, *scorer.seen)
         kept = paths.get(key)
+        if kept is not None:
+            paths.hits += 1
+            return kept
+        scores = scorer.scores()
+        if task.ending is not None and scores.reading > 1:
+            scores = ended_as_asked(scores, task.ending, course.end, course.said)
+        record = score_record(scores)
+        return paths.keep(key, (record, json_text(record)[1:]))
+
+    for trace in traces:
+        if isinstance(trace, BadTrace):
+            yield _failed(trace, trace.error)
+            continue
+        name = str(trace.task)
+        course = trace.course
+        known = courses.get((name, id(course)))
+        if known is not None:
+            courses.hits += 1
+            yield Scored(trace, known.scores, known.text, known.identity)
+            continue
+        try:
+            task = find(name)
+        except LookupError as error:
+            yield _failed(trace, f"task {trace.task!r} is {error}")
+            continue
+        tokens = None if task.idle else tokens_of(task.automaton.for_reading(reading), course.calls)
+        walk = (name, course.end, course.said, tokens)
+        kept = None if tokens is None else walks.get(walk)
         if kept is None:
-            scores = scorer.scores()
-            if task.ending is not None and scores.reading > 1:
-                scores = ended_as_asked(scores, task.ending, course.end, course.said)
-            record = score_record(scores)
-            kept = paths.keep(key, (record, json_text(record)[1:]))
+            kept = scored(task, name, course)
+            if tokens is not None:
+                walks.keep(walk, kept)
+        else:
+            walks.hits += 1
         identity = course.identity() if identified else 0
         courses.keep((name, id(course)), _Course(course, *kept, identity))
         yield Scored(trace, *kept, identity)

@@ -14,6 +14,8 @@ from core_eval.traces.memo import Memo
 
 _TRACE_KEYS = frozenset({"trace", "task", "calls", "end", "prompt", "tools"})
 _CALL_KEYS = frozenset({"name", "arguments", "status", "result", "effect", "group", "words", "heard"})
+_USUAL = 3
+"""Keys that most calls have: name, arguments and status."""
 _STATUSES = {status.value: status for status in CallStatus}
 EFFECTS = ("read", "write", "motion", "safe")
 """What a call may say that it does."""
@@ -41,7 +43,12 @@ class Course:
     def identity(self) -> int:
         """Return 64 bits that identical courses share, in any process: same calls and results, and end."""
         calls = [
-            (call.name, str(call.status), _in_order(call.arguments), _in_order(call.result))
+            (
+                call.name,
+                call.status._value_,
+                _in_order(call.arguments),
+                None if call.result is None else _in_order(call.result),
+            )
             for call in self.calls
         ]
         written = marshal.dumps((calls, self.end, self.said), _WITHOUT_REFERENCES)
@@ -78,14 +85,16 @@ _WITHOUT_REFERENCES = 2
 """The version of `marshal` in which equal values have equal bytes. They tell `True` from `1`."""
 
 
+_NESTED = frozenset((dict, list))
+
+
 def _in_order(value: Any) -> Any:
     """Return a JSON value that does not depend on the order of keys."""
     if isinstance(value, dict):
         items = sorted(value.items())
-        for _, item in items:
-            if isinstance(item, dict | list):
-                return [(key, _in_order(item)) for key, item in items]
-        return items
+        if _NESTED.isdisjoint(map(type, value.values())):
+            return items
+        return [(key, _in_order(item)) for key, item in items]
     return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
@@ -142,6 +151,8 @@ def read_trace(record: Any, courses: Memo[bytes, Course]) -> Trace:
         course = Course(read, *_end(record["end"])) if "end" in record else Course(read)
         if len(written) <= KEPT_BYTES:
             courses.keep(written, course)
+    else:
+        courses.hits += 1
     if "prompt" in record or "tools" in record:
         return Trace(ident, task, course, *_offered(record))
     return Trace(ident, task, course)
@@ -166,14 +177,13 @@ def read_call(record: Any, place: int) -> Call:
     Raises:
         ValueError: the record has another form, or an unknown key or status.
     """
-    if isinstance(record, dict):
-        # Most calls have no other keys, and no fault.
-        name, arguments, given = record.get("name"), record.get("arguments", {}), record.get("status", "ok")
-        known = 1 + ("arguments" in record) + ("status" in record)
-        if isinstance(name, str) and isinstance(arguments, dict) and isinstance(given, str):
-            status = _STATUSES.get(given)
-            if status is not None and len(record) == known:
-                return Call(name, arguments, status)
+    try:
+        # Most calls have just these keys, and no fault.
+        name, arguments, status = record["name"], record["arguments"], _STATUSES[record["status"]]
+        if len(record) == _USUAL and type(name) is str and type(arguments) is dict:
+            return Call(name, arguments, status)
+    except (KeyError, TypeError):
+        pass
     where = f"call {place}: "
     if not isinstance(record, dict) or not isinstance(record.get("name"), str):
         raise ValueError(f"{where}must be an object with the tool's 'name'")
@@ -182,8 +192,8 @@ def read_call(record: Any, place: int) -> Call:
     if not isinstance(arguments, dict):
         raise ValueError(f"{where}'arguments' must be an object")
     given = record.get("status", "ok")
-    status = _STATUSES.get(given) if isinstance(given, str) else None
-    if status is None:
+    told = _STATUSES.get(given) if isinstance(given, str) else None
+    if told is None:
         raise ValueError(f"{where}'status' must be one of {', '.join(CallStatus)}, not {given!r}")
     if "effect" in record and record["effect"] not in EFFECTS:
         raise ValueError(f"{where}'effect' must be one of {', '.join(EFFECTS)}, not {record['effect']!r}")
@@ -195,7 +205,7 @@ def read_call(record: Any, place: int) -> Call:
     return Call(
         record["name"],
         arguments,
-        status,
+        told,
         record.get("result"),
         reads=record.get("effect") == "read",
         group=record.get("group"),

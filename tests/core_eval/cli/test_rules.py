@@ -250,6 +250,7 @@ def test_an_imported_conversation_is_judged_by_what_its_user_said(capsys: pytest
         {"role": "user", "content": "Book seat 14 for Ann."},
         {"role": "assistant", "content": None, "tool_calls": [asked("a", seat=14, name="Ann")]},
         {"role": "tool", "tool_call_id": "a", "content": "Error: 14 is taken, 21 is free."},
+        {"role": "assistant", "content": "Seat 14 is taken. Who else?"},
         {"role": "user", "content": "Then Bob."},
         {
             "role": "assistant",
@@ -258,17 +259,21 @@ def test_an_imported_conversation_is_judged_by_what_its_user_said(capsys: pytest
         },
         {"role": "tool", "tool_call_id": "b", "content": "booked"},
         {"role": "tool", "tool_call_id": "c", "content": "booked"},
-        {"role": "assistant", "content": None, "tool_calls": [asked("d", seat=22, name="Cid")]},
+        {"role": "assistant", "content": "And Cid.", "tool_calls": [asked("d", seat=22, name="Cid")]},
         {"role": "tool", "tool_call_id": "d", "content": "booked"},
     ]
     Path("chat.jsonl").write_text(json.dumps({"id": "x", "task": "t", "messages": messages}))
     assert main(["import", "chat.jsonl", "--format", "openai", "-o", "chat.db"]) == 0
-    Path("rules.yaml").write_text(GIVEN)
+    # What was said to the user before their answer is not beside a call.
+    Path("rules.yaml").write_text(
+        f"{GIVEN.rstrip()}\n  - {{id: silent, sentence: Do not talk., silent: true}}\n"
+    )
     capsys.readouterr()
     found = judged(capsys, "--db", "chat.db")
     assert [(one["rule"], one["count"], one["first"]) for one in found["violations"]] == [
         ("one", 1, {"trace": 1, "step": 2, "evidence": None}),
         ("given", 1, {"trace": 1, "step": 3, "evidence": "given nowhere: seat=22, name='Cid'"}),
+        ("silent", 1, {"trace": 1, "step": 3, "evidence": None}),
     ]
 
 

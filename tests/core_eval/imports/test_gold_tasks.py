@@ -187,3 +187,14 @@ def test_such_a_file_is_for_scoring_alone(make, tmp_path):
         load_task(f"{tmp_path / 'tasks.yaml'}#1")
     task = load_scored(tmp_path / "tasks.yaml").find("1").automaton
     assert task.symbol_of(Call("cancel_order", CANCEL["arguments"])) is not None
+
+
+def test_tools_that_only_the_traces_call_are_listed_too(make, tmp_path, capsys):
+    calls = [{"name": name} for name in ("list_orders", "sequentialThinking", "close_account")]
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text(json.dumps({"trace": "t", "task": "1", "calls": [*calls, CANCEL]}))
+    before, after = make(GOLD), make(GOLD, "--traces", str(traces))
+    told = capsys.readouterr().out
+    assert "name thinking" in told and "name close" in told
+    harmful = [[score("1", call)["harmful_calls"] for call in calls] for score in (before, after)]
+    assert harmful == [[1, 1, 1], [0, 0, 1]]

@@ -188,3 +188,21 @@ def test_arguments_of_other_types_are_other_calls():
     lines = [line(task="t", calls=[{"name": "a", "arguments": {"x": x}}]) for x in (1, True, 1.0, True, 1)]
     found = [one.scores["accepted"] for one in score_traces(read_traces(lines, file="f"), lambda _: task)]
     assert found == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize("reading", [1, 2])
+def test_scores_kept_by_symbols_are_those_of_the_calls(reading):
+    chance = Random(reading)
+    lines, wanted = [], []
+    for number in range(600):
+        # Each line has arguments of its own, so that only its symbols repeat.
+        given = {"look": {"x": number}, "d": {"x": number}}
+        names = chance.choices(["a", "b", "c", "look", "d"], k=chance.randint(0, 3))
+        calls = [(name, given.get(name, {}), chance.choice(STATUSES)) for name in names]
+        told = [{"name": name, "arguments": one, "status": status} for name, one, status in calls]
+        task = chance.choice([*TASKS])
+        lines.append(line(task=task, calls=told))
+        scores = score_path(TASKS[task].automaton, [Call(*one) for one in calls], reading=reading)
+        wanted.append({name: getattr(scores, name) for name in SCORE_NAMES})
+    found = [{name: one[name] for name in SCORE_NAMES} for one in scored(lines, reading=reading)]
+    assert found == wanted
