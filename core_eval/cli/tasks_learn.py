@@ -17,6 +17,7 @@ from core_eval.cli.output import Json, UsageError, console, print_json, replaced
 from core_eval.learn.judging import Judged, leave_one_out
 from core_eval.learn.merging import LearnedTask, learn
 from core_eval.log import EpisodeRow, LogError, LogReader
+from core_eval.log.charged import CHARGED, charged
 from core_eval.log.rows import logged_calls
 from core_eval.path.calls import Call
 from core_eval.report.tables.fitted_table import Hanging, Table
@@ -130,7 +131,10 @@ def _is_accepted(episode: EpisodeRow, by: str | None) -> bool | None:
     given = [scores[name] for name in ((by,) if by else OUTCOMES) if scores.get(name) is not None]
     if episode.status == "running" or not given or given[0] is None:
         return None
-    return given[0] >= 1 and not scores.get("harm_events")
+    harm = charged(scores)
+    if harm is None and CHARGED in scores:
+        return None
+    return given[0] >= 1 and not harm
 
 
 def _reads_of(device: str) -> frozenset[str]:

@@ -20,6 +20,7 @@ from core_eval.harm.report import ExecutedCall, HarmReport, off_path
 from core_eval.harm.unanswered import ReportedStates, as_done, first_disagreement, resolve
 from core_eval.log.rows import DeviationRow, HarmRow
 from core_eval.path import Call, TaskAutomaton
+from core_eval.path.calls import CallStatus
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.harm_signals import limit_of
@@ -216,7 +217,8 @@ class Judge:
         """Return the counterfactual that prevents an event; None where none does."""
         # What does not add up is the call's own; others that went on meanwhile are changed only if need be.
         sets = [concerned] if rule.adds_up else list(dict.fromkeys([(event.call,), concerned]))
-        for calls in sets if rule.remedy != LEAVE_OUT else ():
+        carried_out = self._calls[event.call].status in (CallStatus.OK, CallStatus.FAULT)
+        for calls in sets if rule.remedy != LEAVE_OUT and carried_out else ():
             change = Change(calls, rule.remedy, event)
             found = compare(self._player, self._calls, self._original, change, to_the_end=self._to_the_end)
             if found.prevents(event, self._original.events):

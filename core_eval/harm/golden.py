@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from core_eval.harm.costs import Costs, charged, costs_of
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import ExecutedCall
+from core_eval.harm.ways import GOLDEN, ways
 from core_eval.log.rows import HarmRow
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
@@ -71,18 +72,30 @@ class GoldenRun:
     ) -> tuple[HarmRow, ...]:
         """Charge the agent of an episode with its events.
 
-        Further golden runs are played as long as the best one does harm.
+        Further golden runs are played as long as the best one does harm, and other ways where all do.
         """
         if not events:
             return ()
         runs: list[Costs] = []
+        avoiding: list[Costs] = []
         for run in chain([self], (GoldenRun.play(player, other) for other in others)):
             if (costs := run.costs(rules)) is not None:
                 runs.append(costs)
                 if not costs:
                     break
-        idle = costs_of(player.play_idle(calls).events, rules) if runs and all(runs) else {}
-        return charged(events, rules, runs, idle)
+        if runs and all(runs):
+            for replay in self._others(player, calls):
+                avoiding.append(costs_of(replay.events, rules))
+                if not any(row.unavoidable for row in charged(events, rules, runs, avoiding)):
+                    break
+        return charged(events, rules, runs, avoiding)
+
+    def _others(self, player: Player, calls: Sequence[ExecutedCall]) -> Iterator[Replay]:
+        """Yield what may avoid harm that every golden run does: no call at all, waits, less."""
+        yield player.play_idle(calls)
+        for kind, way in ways(player.device_type, [self.calls]):
+            if kind != GOLDEN:
+                yield player.play_golden(way)
 
 
 def failed_call(k: int, tool: str, outcome: Outcome) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from random import Random
 from threading import Event
 from typing import Any
 
 from configs.task import Task
+from core_eval.harm.ways import waits, ways
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.verify.candidates import calls_of, leaves
@@ -17,12 +18,9 @@ from core_eval.verify.task import RunOutcome, example_calls, golden_sample, try_
 from devices.waiting import WAIT
 from sims.simulator import Simulator
 
-GOLDEN, WAITING, LESS, DECLINING = "golden", "waiting", "less", "declining"
-"""The kinds of proof: a golden run; one after a wait; with smaller doses or a call less; no call at all."""
+DECLINING = "declining"
+"""The kind of proof by no call at all; the others are those of `core_eval.harm.ways`."""
 PATHS = 8
-WAITS_S = (60.0, 300.0)
-SHARES = (0.75, 0.5, 0.25)
-"""Of a dose, or of what else a call takes as a number, poses apart."""
 MOST_TRIED = 40
 
 
@@ -50,12 +48,12 @@ def asked_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequence[
         return try_calls(task, simulator, (*wait, *run), seed)
 
     plain = outcome((), first)
-    waits = [wait for _, wait in _waits(task)]
+    *_, (_, longest) = waits(task.device)
     # No wait makes up for a refusal or a missed goal, and no shorter one for harm after the longest.
-    if not plain.good and (plain.harm is None or not outcome(waits[-1], first).good):
+    if not plain.good and (plain.harm is None or not outcome(longest, first).good):
         return None
     others = _others(task, first)
-    for kind, wait in _waits(task):
+    for kind, wait in waits(task.device):
         if (plain if not wait else outcome(wait, first)).good and all(
             outcome(wait, run).good for run in others
         ):
@@ -69,9 +67,9 @@ def harmless_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequen
     At most `MOST_TRIED` runs are tried, in the order of the kinds. One that declines counts only for a task
     that asks for no call. Arguments as of `asked_run`.
     """
-    for proof in islice(_candidates(task, first), MOST_TRIED):
-        if try_calls(task, simulator, proof.calls, seed).good:
-            return proof
+    for kind, calls in islice(ways(task.device, [list(first), *_others(task, first)]), MOST_TRIED):
+        if try_calls(task, simulator, calls, seed).good:
+            return Proof(kind, calls)
     return None
 
 
@@ -110,39 +108,9 @@ def declined(task: Task, simulator: Simulator[Any], seed: int) -> Proof | None:
     return Proof(DECLINING, ()) if try_calls(task, simulator, (), seed).harm is None else None
 
 
-def _waits(task: Task) -> Iterator[tuple[str, tuple[Call, ...]]]:
-    yield GOLDEN, ()
-    if WAIT.name in task.device.by_name:
-        for seconds in WAITS_S:
-            yield WAITING, (Call(WAIT.name, {"seconds": seconds}),)
-
-
 def _others(task: Task, first: Sequence[Call]) -> list[list[Call]]:
     """Return golden runs beside one, a sample if there are more."""
     paths, _ = golden_sample(task.automaton, Random(0))
     drawn = Random(0).sample(paths, min(PATHS, len(paths)))
     runs = (example_calls(task.automaton, path, task.offered) for path in drawn)
     return [run for run in runs if run != list(first)]
-
-
-def _candidates(task: Task, first: Sequence[Call]) -> Iterator[Proof]:
-    runs = [list(first), *_others(task, first)]
-    for kind, wait in _waits(task):
-        for run in runs:
-            yield Proof(kind, (*wait, *run))
-    for run in runs:
-        for share in SHARES:
-            less = tuple(_scaled(task, call, share) for call in run)
-            if less != tuple(run):
-                yield Proof(LESS, less)
-        for k, call in enumerate(run):
-            if call.name not in task.device.reads:
-                yield Proof(LESS, (*run[:k], *run[k + 1 :]))
-
-
-def _scaled(task: Task, call: Call, share: float) -> Call:
-    if call.name in task.device.reads or "x" in call.arguments:
-        return call
-    numbers = {key: value for key, value in call.arguments.items() if isinstance(value, float | int)}
-    scaled = {key: round(value * share, 4) for key, value in numbers.items() if not isinstance(value, bool)}
-    return replace(call, arguments={**call.arguments, **scaled})

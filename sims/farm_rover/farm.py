@@ -29,6 +29,10 @@ class Farm(Protocol):
     apart: bool
     hurries: bool
 
+    @property
+    def latest_call(self) -> int | None:
+        """The last call whose tool ran; before one did, the last that reached the device, if any."""
+
     def needs(self, seconds: float) -> None:
         """Set the natural duration of the running call, s, as `sims.simulator.Simulator.needs`."""
 

@@ -135,6 +135,11 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.dynamics.evolve(seconds)
 
     @property
+    def latest_call(self) -> int | None:
+        """The last call whose tool ran; before one did, the last that reached the device, if any."""
+        return self.state.latest if self.state.latest is not None or not self._calls else self._calls - 1
+
+    @property
     def shared(self) -> tuple[object, ...]:
         """World, plants and soil as given, and the shapes on the field."""
         world = self.world
