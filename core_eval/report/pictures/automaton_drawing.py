@@ -73,9 +73,12 @@ def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
 
 class _Picture:
     def __init__(self, automaton: TaskAutomaton, path: TracePath) -> None:
-        automaton = drawable(automaton, path)
+        whole, automaton = automaton, drawable(automaton, path)
+        self.is_part = automaton is not whole
         self.automaton, self.path = automaton, path
         self.edges = edges_of(automaton)
+        self.leaving = Counter(source for source, _ in self.edges)
+        self.entering = Counter(target for _, target in self.edges)
         loops = [set(automaton.loops[state]) for state in automaton.states]
         self.everywhere = tuple(
             symbol for symbol in automaton.loops[automaton.start] if all(symbol in own for own in loops)
@@ -95,7 +98,8 @@ class _Picture:
         self.x = {state: y + shift for state, (_, y) in plain.places.items()}
         self.words = {state: self._words(state) for state in nodes}
         self.labels = {edge: self._label(edge) for edge in self.edges}
-        self.written: list[tuple[float, float, float]] = []  # Middles and widths of lines of text.
+        # Middles and widths of lines of text, by bands as high as a line: an automaton may have 1,000 edges.
+        self.written: dict[int, list[tuple[float, float, float]]] = {}
         self.y, bends = self._rows(plain.places, plain.routes)
         self.routes = {
             edge: [(y + shift, bends[x]) for x, y in route] for edge, route in plain.routes.items()
@@ -127,6 +131,9 @@ class _Picture:
     ) -> tuple[dict[str, float], dict[int, float]]:
         """Return the height of each state, and of each layer by its place in the plain layout."""
         layers = sorted({x for x, _ in places.values()} | {x for route in routes.values() for x, _ in route})
+        labels = dict.fromkeys(places, 0.0)
+        for edge, lines in self.labels.items():
+            labels[edge[0]] = max(labels[edge[0]], LINE * len(lines))
         rows, y = {}, TOP
         for layer in layers:
             rows[layer] = y
@@ -134,11 +141,7 @@ class _Picture:
             for state, (x, _) in places.items():
                 if x == layer:
                     own = RADIUS + LINE * len(self.words[state]) if state in self.alone else 2 * RADIUS + LINE
-                    label = max(
-                        (LINE * len(self.labels[edge]) for edge in self.edges if edge[0] == state),
-                        default=0.0,
-                    )
-                    below = max(below, own + label + RADIUS + 14.0)
+                    below = max(below, own + labels[state] + RADIUS + 14.0)
             y += below
         return {state: rows[x] for state, (x, _) in places.items()}, rows
 
@@ -178,11 +181,11 @@ class _Picture:
 
     def _passes(self, edge: Edge) -> bool:
         """Return whether an edge spans layers, or another one leaves the same state."""
-        return sum(other[0] == edge[0] for other in self.edges) > 1
+        return self.leaving[edge[0]] > 1
 
     def _fans(self, edge: Edge) -> int:
         """Return by how many more edges leave the first state than enter the second."""
-        return sum(one[0] == edge[0] for one in self.edges) - sum(one[1] == edge[1] for one in self.edges)
+        return self.leaving[edge[0]] - self.entering[edge[1]]
 
     def _fold(self, state: str, words: str, kind: str) -> list[tuple[str, str]]:
         room = max(18, int((self.width - self.x[state] - RADIUS - 12) / LETTER))
@@ -221,7 +224,7 @@ class _Picture:
                 for row, words in enumerate(self.labels[edge])
             ]
         words = self.labels[edge][0]
-        self.written.append((*at, LETTER * len(words)))
+        self._note(*at, LETTER * len(words))
         half = LETTER * len(words) / 2
         behind = f'x="{at[0] - half:.1f}" y="{at[1] - 7:.1f}" width="{2 * half:.1f}" height="14"'
         return line, [
@@ -231,9 +234,15 @@ class _Picture:
 
     def _is_free(self, at: tuple[float, float], wide: float) -> bool:
         """Return whether a line of text with its middle there is over no other one of an edge or state."""
+        band = int(at[1] // LINE)
         return all(
-            abs(at[0] - x) > (wide + other) / 2 or abs(at[1] - y) >= LINE for x, y, other in self.written
+            abs(at[0] - x) > (wide + other) / 2 or abs(at[1] - y) >= LINE
+            for near in (band - 1, band, band + 1)
+            for x, y, other in self.written.get(near, ())
         )
+
+    def _note(self, x: float, y: float, wide: float) -> None:
+        self.written.setdefault(int(y // LINE), []).append((x, y, wide))
 
     def _state(self, state: str) -> list[str]:
         x, y = self.x[state], self.y[state]
@@ -268,10 +277,12 @@ class _Picture:
         """Return a text below a state, within the picture."""
         half = LETTER * len(words) / 2 + 2
         inside = min(max(x, half), self.width - half)
-        self.written.append((inside, y + RADIUS + 8, 2 * half))
+        self._note(inside, y + RADIUS + 8, 2 * half)
         return text(inside, y + RADIUS + 12, words, kind, "middle")
 
     def key_lines(self) -> Iterable[KeyLine]:
+        if self.is_part:
+            yield KeyLine("…", "of many ways, the one taken, and one on to the end", "other")
         in_words = {symbol for edge, own in self.edges.items() if self._in_words(edge) for symbol in own}
         lettered = {symbol for edge, own in self.edges.items() if not self._in_words(edge) for symbol in own}
         taken: dict[str, list[int]] = {}

@@ -16,6 +16,8 @@ from core_eval.path.calls import Call, CallStatus, StepKind
 from core_eval.path.scorer import OnlineScorer
 
 Edge = tuple[str, str]
+MOST_EDGES = 150
+"""Of an automaton that is drawn whole: more cannot be told apart on a page."""
 _SWEEPS = 6
 _BEND = 26.0
 """Room of a bend of an edge beside the nodes of its layer."""
@@ -183,30 +185,52 @@ def _written(call: Call) -> str:
 
 
 def drawable(automaton: TaskAutomaton, path: TracePath) -> TaskAutomaton:
-    """Return an automaton that can be drawn: itself, or of a plan of stages the part that a path takes.
+    """Return an automaton that can be drawn: itself, or of a large one the part that a path takes.
 
-    That is the states that it visits, and from its end one way to the accepting state.
+    That is the states that it visits, and from its end a shortest way to an accepting state. A plan of stages
+    is large: its states are made as they are asked for.
     """
-    if automaton.stages is None:
+    if automaton.stages is None and len(edges_of(automaton)) <= MOST_EDGES:
         return automaton
-    states = [automaton.start, *(target for _, target in path.progress)]
-    while way := automaton.progress[states[-1]]:
-        states.append(way[0][1])
+    ways = dict.fromkeys([*path.progress, *pairwise(_way_on(automaton, path.end))])
+    states = dict.fromkeys([automaton.start, *(state for way in ways for state in way)])
     delta = {
         (source, symbol): after
-        for source, target in pairwise(states)
+        for source, target in ways
         for symbol, after in automaton.progress[source]
         if after == target
     }
     delta |= {(state, symbol): state for state in states for symbol in automaton.loops[state]}
     return TaskAutomaton(
-        states=states,
+        states=list(states),
         symbols=list(automaton.symbols.values()),
         start=automaton.start,
-        accepting=automaton.accepting,
+        accepting=automaton.accepting & states.keys(),
         delta=delta,
         reading=automaton.reading,
     )
+
+
+def _way_on(automaton: TaskAutomaton, state: str) -> list[str]:
+    """Return the states of a way to an accepting one, a shortest where that can be searched for.
+
+    It begins at the start where none leads on from `state`.
+    """
+    if automaton.stages is not None:
+        way = [state]
+        while edges := automaton.progress[way[-1]]:
+            way.append(edges[0][1])
+        return way
+    first = state if state in automaton.useful else automaton.start
+    ways = {first: [first]}
+    for at, way in (todo := list(ways.items())):
+        if at in automaton.accepting:
+            return way
+        for _, after in automaton.progress[at]:
+            if after not in ways:
+                ways[after] = [*way, after]
+                todo.append((after, ways[after]))
+    return [first]
 
 
 def edges_of(automaton: TaskAutomaton) -> dict[Edge, list[str]]:

@@ -12,7 +12,7 @@ from strategies_core import automaton_of, calls_of, graph, trace, with_loops
 from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
 from core_eval.report.pictures.automaton_dot import to_dot
 from core_eval.report.pictures.automaton_drawing import WIDTH, narrow_drawing, to_svg
-from core_eval.report.pictures.automaton_layout import TracePath, arrange
+from core_eval.report.pictures.automaton_layout import TracePath, arrange, drawable, edges_of
 
 AUTOMATON = compile_plan(
     ["unlock", {"any_order": ["water", "spray"]}, "lock"], free_reads=["look"], file="f", task="t"
@@ -129,3 +129,34 @@ def test_of_a_large_set_of_steps_the_path_is_drawn():
     dot = to_dot(task, calls)
     assert dot.count("shape=circle") - 1 == 21 and dot.count("doublecircle") == 1
     assert "call 0" in dot and "call 2" in dot and "3: lock" in dot
+
+
+def test_of_an_automaton_with_many_edges_the_path_and_a_shortest_way_on_are_drawn():
+    steps = [f"step{number}" for number in range(7)]
+    task = compile_plan([{"any_order": steps}, "lock"], free_reads=[], file="f", task="t")
+    assert task.stages is None and len(edges_of(task)) == 449
+    part = drawable(task, TracePath.of(task, [Call("step3", {}), Call("step5", {})]))
+    assert [[symbol for symbol, _ in out] for out in part.progress.values()][:2] == [["step3"], ["step5"]]
+    assert len(part.states) == 9 and len(edges_of(part)) == 8 and part.accepting == task.accepting
+    assert ("of many ways, the one taken, and one on to the end", "…") in {
+        (line.words, line.mark) for line in narrow_drawing(task).key
+    }
+
+
+def test_of_a_large_automaton_with_a_dead_end_a_way_from_the_start_is_drawn_too():
+    many = {(f"s{k}", f"to{n}"): f"s{k + 1}" if n else f"t{k}" for k in range(60) for n in range(3)}
+    states = ["s0", *dict.fromkeys(many.values())]
+    symbols = [Symbol(name, name, {}) for name in ("to0", "to1", "to2")]
+    task = TaskAutomaton(states=states, symbols=symbols, start="s0", accepting=["s60"], delta=many)
+    lost = TracePath.of(task, [Call("to0", {})])
+    part = drawable(task, lost)
+    assert lost.end == "t0" and "t0" in part.states and part.accepting == {"s60"}
+    assert len(edges_of(task)) == 120 and part is task
+    more = {**many, **{(f"s{k}", "to3"): f"u{k}" for k in range(60)}}
+    states = ["s0", *dict.fromkeys(more.values())]
+    large = TaskAutomaton(
+        states=states, symbols=[*symbols, Symbol("to3", "to3", {})], start="s0", accepting=["s60"], delta=more
+    )
+    part = drawable(large, TracePath.of(large, [Call("to3", {})]))
+    assert "u0" in part.states and len(part.states) == 62 and part.accepting == {"s60"}
+    ElementTree.fromstring(to_svg(large, [Call("to3", {})]))
