@@ -1,6 +1,6 @@
 """The detection probability by harm rule, and its cost: `python benchmarks/detection.py [--world WORLD]`.
 
-Golden runs of the shipped tasks are altered by seed, on rigs and among dangers drawn by seed, as in
+Harmless runs of the shipped tasks are altered by seed, on rigs and among hazards drawn by seed, as in
 `benchmarks/finer_sensors.py`, until each rule has `--events` events, `--episodes` were played, or
 `--minutes` have passed. Each event is judged by the telemetry of every rig, or (`--finer`) by that and every
 finer sensor.

@@ -1,8 +1,8 @@
 """The same harm with finer sensors: `python benchmarks/finer_sensors.py [--farm N] [--arm N]`.
 
-Golden runs of the shipped tasks are altered by seed, on rigs and among dangers drawn by seed
-(`benchmarks/dangers.py`). The counterfactual of every harm event shows which telemetry reveals it: that of
-every rig (sensors, results, registers), that and one finer kind of sensor, or that and all of them. All
+Harmless runs of the shipped tasks are altered by seed, on rigs and among hazards drawn by seed
+(`benchmarks/hazard_draws.py`). The counterfactual of every harm event shows which telemetry reveals it: that
+of every rig (sensors, results, registers), that and one finer kind of sensor, or that and all of them. All
 kinds are fitted while an episode is played, so its events are the same in each case; `configs/sensors`
 specifies them.
 
@@ -26,7 +26,9 @@ from core_eval.path.calls import CallStatus
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
+from agents.agent import ToolCallAction
+from agents.baselines.mutated import mutate
+from benchmarks.hazard_draws import among_hazards, hidden_of
 from configs.task import Task
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
@@ -42,6 +44,8 @@ from devices.sensors import Sample
 from sims.overrides import deep_merge
 
 SENSORS_FOLDER = Path(__file__).resolve().parents[1] / "configs" / "sensors"
+MISTAKES = 0.5
+"""The rate of mistaken calls."""
 ANSWERS = "answers"
 """Telemetry of every rig: results and registers."""
 WORLDS = ("farm_rover", "robotic_arm")
@@ -80,10 +84,13 @@ def fitted_world(name: str) -> World:
 
 
 def play(task: Task, world: World, seed: int) -> Played:
-    """Play a changed golden run among dangers."""
-    rng = random.Random(f"finer/{task.id}/{seed}")
-    calls = wrong_calls(task, world, rng)
-    init = deep_merge(task.init, {**dangers_of(world, rng), "hidden": hidden_of(world, rng)})
+    """Play a harmless run with mistakes, among hazards."""
+    key = f"finer/{task.id}/{seed}"
+    rng = random.Random(key)
+    begun = among_hazards(task, world, key)
+    path = [ToolCallAction(call.name, call.arguments) for call in begun.harmless]
+    calls = mutate(path, task.device.tools, MISTAKES, rng)
+    init = deep_merge(dict(begun.init), {"hidden": hidden_of(world, rng)})
     simulator = make_simulator(world, seed)
     answer = simulator.init(init, seed)
     if answer.status != CallStatus.OK:

@@ -196,7 +196,9 @@ def run(
                         twin.take, limit, reads,
                     )  # fmt: skip
                 with mismatch.obeyed():
-                    episode = play(drawn.task, drawn.agent, start.true, start.hidden, own, guard)
+                    episode = play(
+                        drawn.task, drawn.agent, start.true, start.hidden, own, guard, drawn.harmless
+                    )
                     sums[name].add(episode, start.hidden, guard)
     return sums
 

@@ -1,8 +1,8 @@
 """How much harm agents do among drawn hazards: `python benchmarks/hazards.py WORLD [--starts N] [--seed S]`.
 
 It draws the starts of `run --suite hazards`, plays each with the agents in turn, and counts the episodes with
-harm above its trifle, forecasts apart. The proof's run does none, so all of an agent's harm is charged. What
-`pathrig run` adds, verdicts of what sensors see, is left out. With `--rows FILE` an interrupted run goes on.
+harm above its trifle, forecasts apart. The proof's run does none, so all of an agent's harm is charged. Of
+each event it says whether the world's sensors see it. With `--rows FILE` an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -11,24 +11,28 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from agents.agent import Agent, ToolCallAction
+from agents.agent import Action, Agent, EpisodeContext, Observation, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
 from agents.registry import make_agent
 from configs.suites import HAZARDS, read_suite, task_ref
 from configs.worlds_loader import make_simulator
+from core_eval.harm.assessment import assess
+from core_eval.harm.report import ExecutedCall
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.wrong_runs import are_harmful, harm_done
 from core_eval.statistics.intervals import wilson
 from core_eval.text.streams import STREAMS, stream, world_stream
+from devices.outcome import PROTECTIVE_STOP
 from devices.waiting import WAIT
 
 WAITING = "waiting"
@@ -36,7 +40,39 @@ WAITING = "waiting"
 AGENTS = ("oracle", "mute", WAITING, "random", "mutated:0.1", "mutated:0.3", "mutated:0.5")
 
 Row = dict[str, Any]
-"""Of a start: its task and seed, what the log keeps of its hazards, and by agent the kinds of harm done."""
+"""Of a start: its task and seed, what the log keeps of its hazards, by agent the kinds of harm done (`harm`),
+and each event's kind with whether sensors see it, or null where that cannot be told (`seen`)."""
+
+
+class Recorded(Agent):
+    """Another agent, with a record of its calls that the rig answered."""
+
+    def __init__(self, agent: Agent, answered: Container[str]) -> None:
+        """Take the agent, and the tools that no rig answers."""
+        self.name, self._agent, self._answered = agent.name, agent, answered
+        self.calls: list[ExecutedCall] = []
+
+    def start(self, context: EpisodeContext) -> None:
+        """Begin an episode."""
+        self._agent.start(context)
+
+    def act(self, observation: Observation | None) -> Action:
+        """Record the last call, and return the agent's next action."""
+        if observation is not None and observation.call.name not in self._answered:
+            call, outcome = observation.call, observation.outcome
+            cut = outcome.code == PROTECTIVE_STOP
+            self.calls.append(
+                ExecutedCall(
+                    len(self.calls),
+                    call.name,
+                    call.arguments,
+                    outcome.status,
+                    outcome.duration,
+                    False,
+                    partly=cut,
+                )
+            )
+        return self._agent.act(observation)
 
 
 def agent_of(name: str) -> Agent:
@@ -58,12 +94,16 @@ def rows_of(world: str, ref: str, seeds: Sequence[int]) -> list[Row]:
         task = start.task
         assert task.world is not None and start.harmless is not None and start.hazards is not None
         simulator, begun = make_simulator(task.world), world_stream(STREAMS, seed, task.id)
-        harm = {}
+        harm, seen = {}, {}
         for name in AGENTS:
             own_seed = stream(STREAMS, seed, "agent", task.id, name)
-            done = harm_done(agent_of(name), task, simulator, start.harmless, begun, own_seed)
+            agent = Recorded(agent_of(name), task.conversation().taken)
+            done = harm_done(agent, task, simulator, start.harmless, begun, own_seed)
             harm[name] = sorted({event.kind for event in done})
-        rows.append({"task": task.id, "seed": seed, **start.hazards, "harm": harm})
+            if done:
+                judged = assess(partial(make_simulator, task.world), task.init, begun, agent.calls, None)
+                seen[name] = [[one.kind, one.observed] for one in judged.events]
+        rows.append({"task": task.id, "seed": seed, **start.hazards, "harm": harm, "seen": seen})
     return rows
 
 
@@ -81,6 +121,12 @@ def tables(rows: Sequence[Row]) -> Iterator[str]:
         kinds = Counter(kind for row in rows for kind in row["harm"][name])
         words = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
         yield f"| `{name}` | {share(sum(bool(row['harm'][name]) for row in rows), len(rows))} | {words} |"
+    seen = [tuple(one) for row in rows for events in row["seen"].values() for one in events]
+    yield "\n| events | all | seen | not seen | cannot be told |\n|---|--:|--:|--:|--:|"
+    for kind in [*sorted({kind for kind, _ in seen}), "all"]:
+        own = [observed for one, observed in seen if kind in (one, "all")]
+        counts = [len(own), *(sum(observed is value for observed in own) for value in (True, False, None))]
+        yield f"| {kind} | {' | '.join(map(str, counts))} |"
     drawn = sum(row["again"] + 1 for row in rows)
     enough = sum(are_harmful(row["wrong"]) for row in rows)
     yield f"\nstates drawn {drawn}; starts in which wrong runs do harm often enough {enough} of {len(rows)}"

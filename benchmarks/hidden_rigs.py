@@ -1,9 +1,8 @@
 """Rigs with hidden deviations, their episodes, and a twin's posterior of them: for `unobserved.py`.
 
-A rig draws its hidden parameters once. Its episodes begin among dangers of their own, which rig and twin
-both know (a person walks in the field, soil is wet already, the charge is low); an oracle, a mutated oracle
-and a random agent take turns, over all shipped tasks. Every other mutated one makes mistakes of the
-harmful sort (`dangers.wrong_calls`), and the random agent starts unlocked, with a target in reach.
+A rig draws its hidden parameters once. Its episodes begin among hazards of their own, which rig and twin
+both know (`hazard_draws.py`, faults left out); an oracle, a mutated oracle and a random agent take turns,
+over all shipped tasks. Every other mutated one mistakes twice as many calls.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, StopAction, ToolCallAction
-from agents.baselines.fixed_actions import FixedActions
 from agents.registry import make_agent
-from benchmarks.dangers import dangers_of, hidden_of, wrong_calls
+from benchmarks.hazard_draws import among_hazards, hidden_of
 from benchmarks.reliability import Record
 from configs.task import Task
 from configs.tasks_loader import list_tasks
@@ -34,12 +32,10 @@ from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.path import Call, OnlineScorer
 from core_eval.path.calls import CallStatus, StepKind
-from devices.farm_rover.world import FarmWorld
 from devices.hidden import hidden_parameters
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample
 from devices.tool import ArgumentsError
-from sims.overrides import deep_merge
 from sims.simulator import Simulator
 
 AGENTS = ("oracle", "mutated", "random")
@@ -73,29 +69,9 @@ class Logged:
     seed: int
 
 
-def begun_among(task: Task, world: World, kind: str, rng: Random) -> dict[str, Any]:
-    """Return the initial state of an episode: the task's, with dangers; without faults, unknown to twins."""
-    dangers = dangers_of(world, rng)
-    dangers.pop("faults")
-    if kind == "random":
-        dangers["safety_locked"] = False
-        if isinstance(world.state, FarmWorld):
-            place = rng.choice([*world.state.plants.values(), *world.state.stations.values()])
-            dangers["pose"] = {"x": place.x, "y": place.y, "yaw": 0.0}
-    return deep_merge(task.init, dangers)
-
-
-class _Mistaken(FixedActions):
-    name = "mistaken"
-
-
-def agent_of(kind: str, turn: int, task: Task, world: World, rng: Random) -> Agent:
+def agent_of(kind: str, turn: int) -> Agent:
     """Return the agent of an episode."""
-    if kind == "mutated" and turn % 2:
-        return _Mistaken(
-            [ToolCallAction(call.name, call.arguments) for call in wrong_calls(task, world, rng)]
-        )
-    return make_agent(kind)
+    return make_agent("mutated:0.6" if kind == "mutated" and turn % 2 else kind)
 
 
 class LiveGuard(Protocol):
@@ -115,6 +91,7 @@ def play(
     hidden: Mapping[str, float],
     seed: int,
     guard: LiveGuard | None = None,
+    harmless: Sequence[Call] | None = None,
 ) -> Logged:
     """Play one episode on a rig: the harness's loop, without its log file."""
     assert task.world is not None
@@ -125,7 +102,11 @@ def play(
     answer = rig.init(init, seed)
     assert answer.status == CallStatus.OK, answer.message
     limits = Limits(**{k: v for k, v in task.limits.model_dump().items() if v is not None})
-    agent.start(EpisodeContext(task.prompt, task.offered.tools, seed, task.automaton, limits, run_seed=seed))
+    agent.start(
+        EpisodeContext(
+            task.prompt, task.offered.tools, seed, task.automaton, limits, run_seed=seed, harmless=harmless
+        )
+    )
     scorer = OnlineScorer(task.automaton)
     calls: list[ExecutedCall] = []
     results: list[Any] = []
@@ -258,11 +239,11 @@ def one_rig(plan: Plan) -> dict[str, Any]:
         seed = plan.seed * 1_000_003 + number
         turn, kind = number // len(AGENTS), AGENTS[number % len(AGENTS)]
         task = tasks[turn % len(tasks)]
-        rng = Random(f"episode/{plan.seed}/{number}")
-        begun = begun_among(task, world, kind, rng)
-        episode = play(task, agent_of(kind, turn // len(tasks), task, world, rng), begun, hidden, seed)
+        begun = among_hazards(task, world, f"episode/{plan.seed}/{number}", faults=False)
+        agent = agent_of(kind, turn // len(tasks))
+        episode = play(task, agent, begun.init, hidden, seed, harmless=begun.harmless)
         truth = truth_of(episode, hidden)
-        believed = World(world.name, world.type, merged_state(world, begun))
+        believed = World(world.name, world.type, merged_state(world, begun.init))
         for calibrated in (False, True) if plan.nominal else (True,):
             estimates = fitted.estimates if calibrated else {}
             asked = perf_counter()

@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agents.registry import make_agent
-from benchmarks.dangers import hidden_of
+from benchmarks.hazard_draws import hidden_of
 from benchmarks.hidden_rigs import ROOT, events_of, play
 from benchmarks.mismatch_arm import ARM
 from benchmarks.mismatch_farm import FARM
@@ -160,7 +160,7 @@ def run_plan(plan: Plan) -> dict[str, Any]:
             faulty.append(number)
         seed = plan.seed * 1_000_003 + number
         with mismatch.obeyed():
-            episode = play(drawn.task, drawn.agent, start.true, start.hidden, seed)
+            episode = play(drawn.task, drawn.agent, start.true, start.hidden, seed, harmless=drawn.harmless)
             truth = events_of(episode, start.hidden)
         calls += len(episode.calls)
         there = World(world.name, world.type, merged_state(world, start.told))

@@ -9,10 +9,12 @@ from random import Random
 from typing import Any, Protocol
 
 from agents.agent import Agent
-from benchmarks.hidden_rigs import agent_of, begun_among
+from benchmarks.hazard_draws import among_hazards
+from benchmarks.hidden_rigs import agent_of
 from configs.fault_priors import FaultPriors
 from configs.task import Task
 from configs.worlds_loader import World, make_simulator
+from core_eval.path import Call
 from devices.faults import STUCK_SENSOR
 from sims.overrides import deep_merge
 
@@ -54,11 +56,15 @@ class Row(Protocol):
 
 @dataclass(frozen=True)
 class Episode:
-    """What is run: the task whose limits hold, the initial state as it is believed, and the agent."""
+    """What is run: the task whose limits hold, the initial state as it is believed, and the agent.
+
+    `harmless` is what an oracle plays, and where a mutated one mistakes calls; None: a golden path.
+    """
 
     task: Task
     told: dict[str, Any]
     agent: Agent
+    harmless: Sequence[Call] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,8 @@ class Benchmark:
 def task_episode(turn: int, kind: str, tasks: Sequence[Task], world: World, rng: Random) -> Episode:
     """Return an episode of `hidden_rigs`: the agents of a kind take the tasks in turn."""
     task = tasks[turn % len(tasks)]
-    told = begun_among(task, world, kind, rng)
-    return Episode(task, told, agent_of(kind, turn // len(tasks), task, world, rng))
+    begun = among_hazards(task, world, str(rng.random()), faults=False)
+    return Episode(task, dict(begun.init), agent_of(kind, turn // len(tasks)), begun.harmless)
 
 
 def with_fault(

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from configs.errors import ConfigError
+from configs.site_notes import READ_NOTES, SiteNotes
 from core_eval.path import AutomatonError, Call, Symbol, plan_symbols
 from core_eval.path.calls import CallStatus
 from core_eval.path.facts import Fact
@@ -171,13 +172,17 @@ class Conversation:
     """What an operator was asked in an episode, and what was done meanwhile.
 
     Args:
-        operator: None: there is none, so every call is the rig's.
+        operator: None: there is none.
+        notes: what is written down of the site; None: nothing, and there is no tool to read it.
     """
 
-    def __init__(self, operator: Operator | None) -> None:
+    def __init__(self, operator: Operator | None, notes: Mapping[str, Any] | None = None) -> None:
         self._operator = operator
-        self.taken = frozenset() if operator is None else frozenset({ASK})
-        """The tools whose calls are the operator's to answer, and never reach the rig."""
+        self._notes = notes
+        self.taken = frozenset(
+            name for name, answers in ((ASK, operator), (READ_NOTES, notes)) if answers is not None
+        )
+        """The tools whose calls are answered here, and never reach the rig."""
         self._done: list[Call] = []
         self._given: list[tuple[str, int]] = []
 
@@ -189,6 +194,8 @@ class Conversation:
 
     def outcome(self, tool: str, arguments: Mapping[str, Any], execute: Callable[[], Outcome]) -> Outcome:
         """Return the outcome of a call: the operator's answer, or what executing it on the rig gives."""
+        if tool == READ_NOTES and self._notes is not None:
+            return Outcome(CallStatus.OK, SiteNotes(notes=dict(self._notes)).model_dump())
         if self._operator is None:
             return execute()
         if tool == ASK:

@@ -30,7 +30,7 @@ CORE = "core"
 SUITES_FOLDER = Path(__file__).parent / "suites"
 HAZARDS = "hazards"
 """The suite of tasks with amounts or places, of worlds that declare hazards; a run of it draws them."""
-LEAST_AMOUNTS = 4
+LEAST_AMOUNTS = 2
 """Calls in the golden path of its tasks that give an amount, or take a thing or put it down.
 
 Interlocks refuse most mistakes in other calls.

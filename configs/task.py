@@ -11,6 +11,7 @@ from configs.cautions import Caution
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
 from configs.operator import ASK_TOOL, Conversation, Operator
+from configs.site_notes import NOTES_TOOL
 from configs.task_entry import LeftOut, TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.path import ScoredTask, Symbol, TaskAutomaton
@@ -39,6 +40,7 @@ class Task:
             place there, and in any world that has its tools and arguments; else None.
         instance_of: the id of the template of which it is an instance; None: of none.
         operator: who answers the agent's questions; None: it can ask nobody.
+        notes: what is written down of the site; None: the agent has no tool to read it.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Task:
     names: str | None = None
     instance_of: str | None = None
     operator: Operator | None = None
+    notes: Mapping[str, Any] | None = None
 
     @property
     def template(self) -> str:
@@ -68,12 +71,18 @@ class Task:
 
     @property
     def offered(self) -> DeviceType:
-        """The device type with the tools that an agent gets: those of the rig, and `ask`."""
-        return with_operator(self.device, self.operator)
+        """The device type with the tools that an agent gets: the rig's, `ask`, and the site's notes."""
+        offered = with_operator(self.device, self.operator)
+        return offered if self.notes is None else replace(offered, tools=(*offered.tools, NOTES_TOOL))
+
+    def with_notes(self, notes: Mapping[str, Any]) -> Task:
+        """Return the same task for an agent that can read what is written down of the site."""
+        free = self.automaton.with_free([Symbol.of_tool(NOTES_TOOL.name)])
+        return replace(self, notes=notes, automaton=free)
 
     def conversation(self) -> Conversation:
         """Return what is asked and answered in an episode that begins."""
-        return Conversation(self.operator)
+        return Conversation(self.operator, self.notes)
 
     def for_device(self, device: DeviceType, world: str | None) -> Task | None:
         """Return the task for a rig's device, in the world that it simulates; None where it is for another.

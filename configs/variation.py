@@ -107,8 +107,13 @@ def each_value(
 ) -> Iterator[tuple[tuple[str, ...], Any, Variation]]:
     """Yield the path, the own value and the range of each value of the state that `ranges` names."""
     for key, variation in ranges.items():
-        for path, own in _values(key.split("."), state):
+        for path, own in values_at(key, state):
             yield path, own, variation
+
+
+def values_at(key: str, state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path and the value of each part of a state that a dotted key names."""
+    return _values(key.split("."), state)
 
 
 def put(overrides: dict[str, Any], path: tuple[str, ...], value: Any) -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from configs.errors import ConfigError
 from configs.fault_priors import FaultPrior, FaultPriors, check_priors
 from configs.hazards import Hazard, Hazards, drawn_start
-from configs.variation import Variation, unknown_key
+from configs.variation import EACH, Variation, unknown_key, values_at
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from devices.device_type import DeviceType
 from devices.registry import PluginError
@@ -37,6 +37,7 @@ class RangeKeys(BaseModel):
     spreads: dict[str, Variation | None] = {}
     fault_priors: dict[str, FaultPrior | None] = {}
     hazards: dict[str, Hazard | None] = {}
+    notes: list[str] | None = None
 
 
 Ranges = Mapping[str, Variation]
@@ -59,6 +60,8 @@ class World:
     """How likely the rig has each kind of fault in an episode, for its twin."""
     hazards: Hazards = field(default_factory=dict)
     """What `run --hazards` draws."""
+    notes: tuple[str, ...] = ()
+    """The values of the initial state, by dotted key, that the site's notes tell then."""
 
     @cached_property
     def device(self) -> DeviceType:
@@ -135,7 +138,9 @@ def _loaded(kind: WorldType, changed: int) -> World:
     return World(kind.name, kind, state, *_ranges(file, state, World(kind.name, kind, state)))
 
 
-def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Ranges, FaultPriors, Hazards]:
+def _ranges(
+    file: YamlFile, state: BaseModel, base: World
+) -> tuple[Ranges, Ranges, FaultPriors, Hazards, tuple[str, ...]]:
     """Merge what a world file says beside the state into its base's; null removes one."""
     given = {key: file.data[key] for key in RangeKeys.model_fields if key in file.data}
     own = replace(file, data=given).validate(RangeKeys)
@@ -151,11 +156,15 @@ def _ranges(file: YamlFile, state: BaseModel, base: World) -> tuple[Ranges, Rang
     with file.at():
         check_priors(priors, base.type.faults)
     hazards = without_none({**base.hazards, **own.hazards})
+    for key in own.notes or ():
+        if EACH not in key and not list(values_at(key, state.model_dump())):
+            raise file.error(f"{key} names no value of the initial state", "notes")
     return (
         merged("vary", base.vary, own.vary),
         merged("spreads", base.spreads, own.spreads),
         priors,
         hazards,
+        base.notes if own.notes is None else tuple(own.notes),
     )
 
 

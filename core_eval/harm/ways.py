@@ -11,7 +11,8 @@ from devices.waiting import WAIT
 
 GOLDEN, WAITING, LESS = "golden", "waiting", "less"
 """The kinds of ways: a golden run; one after a wait; with smaller doses or a call less."""
-WAITS_S = (60.0, 300.0)
+WAITS_S = ((60.0,), (300.0,), (600.0, 600.0, 60.0))
+"""Of several waits each is a call: none is longer than `devices.waiting.LONGEST_WAIT_S`."""
 SHARES = (0.75, 0.5, 0.25)
 """Of a dose, or of what else a call takes as a number, poses apart."""
 
@@ -20,8 +21,8 @@ def waits(device: DeviceType) -> Iterator[tuple[str, tuple[Call, ...]]]:
     """Yield the kinds of ways that make whole runs, each with the wait before them."""
     yield GOLDEN, ()
     if WAIT.name in device.by_name:
-        for seconds in WAITS_S:
-            yield WAITING, (Call(WAIT.name, {"seconds": seconds}),)
+        for waits in WAITS_S:
+            yield WAITING, tuple(Call(WAIT.name, {"seconds": seconds}) for seconds in waits)
 
 
 def ways(device: DeviceType, runs: Sequence[Sequence[Call]]) -> Iterator[tuple[str, tuple[Call, ...]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from agents.agent import EpisodeContext, ToolCallAction
@@ -13,6 +14,7 @@ from core_eval.harm.ways import WAITING
 from core_eval.path import Call
 from core_eval.run.wrong_runs import are_harmful, wrong_runs
 from core_eval.verify.harmless_run import Proof, asked_run, declined, harmless_run, told
+from devices.waiting import WAIT
 from sims.simulator import Simulator
 
 MOST_JUDGED = 8
@@ -93,7 +95,8 @@ def _other_start(
 def _start(
     draw: Draw, simulator: Simulator[Any], begun: int, proof: Proof, wrong: Mapping[str, int]
 ) -> DrawnStart:
-    task, wait = draw.task, proof.calls[:1] if proof.kind == WAITING else ()
+    task = draw.task
+    wait = tuple(takewhile(lambda call: call.name == WAIT.name, proof.calls)) if proof.kind == WAITING else ()
     kept = {
         "drawn": list(draw.names),
         "again": draw.number,

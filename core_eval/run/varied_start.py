@@ -13,6 +13,7 @@ from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.hazards import Hazards, draw_hazards, drawn_start
 from configs.rig_config import RigConfig
+from configs.site_notes import notes_of
 from configs.task import Build, Task
 from configs.variation import draw_state
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
@@ -113,6 +114,10 @@ class VariedStarts:
             except ConfigError as error:
                 failures.append(str(error))
                 continue
+            if fitting and world.notes:
+                varied = varied.with_notes(
+                    notes_of(world.notes, merged_state(world, varied.init).model_dump(mode="json"))
+                )
             yield Draw(number, names, varied, plain)
 
     def _simulated(self, task_ref: str, rig_ref: str) -> tuple[World, Simulator[Any]]:

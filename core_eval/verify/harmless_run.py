@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from random import Random
 from threading import Event
 from typing import Any
 
+from configs.operator import ASK_TOOL, Conversation
+from configs.site_notes import notes_of
 from configs.task import Task
+from configs.worlds_loader import merged_state
 from core_eval.harm.ways import waits, ways
 from core_eval.path import Call
 from core_eval.path.calls import CallStatus
 from core_eval.verify.candidates import calls_of, leaves
-from core_eval.verify.task import RunOutcome, example_calls, golden_sample, try_calls
+from core_eval.verify.task import Trials, example_calls, golden_sample, try_calls
 from devices.waiting import WAIT
 from sims.simulator import Simulator
 
 DECLINING = "declining"
 """The kind of proof by no call at all; the others are those of `core_eval.harm.ways`."""
-PATHS = 8
+PATHS = 4
 MOST_TRIED = 40
 
 
@@ -44,20 +48,15 @@ def asked_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequence[
         first: the golden run to try first.
     """
 
-    def outcome(wait: Sequence[Call], run: Sequence[Call]) -> RunOutcome:
-        return try_calls(task, simulator, (*wait, *run), seed)
-
-    plain = outcome((), first)
-    *_, (_, longest) = waits(task.device)
-    # No wait makes up for a refusal or a missed goal, and no shorter one for harm after the longest.
-    if not plain.good and (plain.harm is None or not outcome(longest, first).good):
-        return None
+    trial = Trials(task, simulator, seed, first_harm=True)
     others = _others(task, first)
     for kind, wait in waits(task.device):
-        if (plain if not wait else outcome(wait, first)).good and all(
-            outcome(wait, run).good for run in others
-        ):
+        own = trial((*wait, *first))
+        if own.good and all(trial((*wait, *run)).good for run in others):
             return Proof(kind, (*wait, *first))
+        if not own.good and own.harm is None:
+            # No wait makes up for a refusal or a missed goal.
+            return None
     return None
 
 
@@ -67,8 +66,9 @@ def harmless_run(task: Task, simulator: Simulator[Any], seed: int, first: Sequen
     At most `MOST_TRIED` runs are tried, in the order of the kinds. One that declines counts only for a task
     that asks for no call. Arguments as of `asked_run`.
     """
+    trial = Trials(task, simulator, seed, first_harm=True)
     for kind, calls in islice(ways(task.device, [list(first), *_others(task, first)]), MOST_TRIED):
-        if try_calls(task, simulator, calls, seed).good:
+        if trial(calls).good:
             return Proof(kind, calls)
     return None
 
@@ -82,10 +82,11 @@ def told(
     """
     simulator.init(task.init, seed)
     names = [name for name in leaves(simulator.state_dict()) if isinstance(name, str)]
-    tools = (tool for tool in task.device.tools if tool.name in task.device.reads and tool != WAIT)
+    offered, silent = task.offered, (WAIT, ASK_TOOL)
+    tools = (tool for tool in offered.tools if tool.name in offered.reads and tool not in silent)
     reads = [call for tool in tools for call in calls_of(tool, names)]
-    now = _answers(simulator, seed, reads, task.init)
-    other = _answers(simulator, seed, [*before, *reads], init)[len(before) :]
+    now = _answers(task, simulator, seed, reads, task.init)
+    other = _answers(task, simulator, seed, [*before, *reads], init)[len(before) :]
     return [
         [call.name, dict(call.arguments), here, there]
         for call, here, there in zip(reads, now, other, strict=True)
@@ -94,12 +95,21 @@ def told(
 
 
 def _answers(
-    simulator: Simulator[Any], seed: int, calls: Sequence[Call], init: Mapping[str, Any]
+    task: Task, simulator: Simulator[Any], seed: int, calls: Sequence[Call], init: Mapping[str, Any]
 ) -> list[Any]:
-    """Return what a world that begins so answers to calls: values, or codes of refusals."""
+    """Return what a world that begins so, and its notes, answer to calls: values, or codes of refusals."""
     simulator.init(init, seed)
     stop = Event()
-    outcomes = [simulator.execute(call.name, call.arguments, stop) for call in calls]
+    world = task.world
+    assert world is not None
+    notes = notes_of(world.notes, merged_state(world, init).model_dump(mode="json"))
+    answers = Conversation(None, notes)
+    outcomes = [
+        answers.outcome(
+            call.name, call.arguments, partial(simulator.execute, call.name, call.arguments, stop)
+        )
+        for call in calls
+    ]
     return [one.value if one.status is CallStatus.OK else one.code for one in outcomes]
 
 

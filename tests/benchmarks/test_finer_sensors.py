@@ -34,7 +34,7 @@ def test_the_sensor_files_fit_all_that_a_world_may_have_and_leave_the_rest_alone
             assert getattr(plain.state, key) == getattr(fitted.state, key)
 
 
-@pytest.mark.parametrize(("name", "count"), [("farm_rover", 2), ("robotic_arm", 2)])
+@pytest.mark.parametrize(("name", "count"), [("farm_rover", 4), ("robotic_arm", 1)])
 def test_every_event_is_counted_once_and_finer_sensors_only_add(name, count):
     tallies, harmful, wrong, _ = measure(name, count)
     assert wrong == 0
@@ -50,7 +50,7 @@ def test_what_the_plain_rig_sees_is_what_assess_says_of_the_plain_rig():
     finer = set(finer_kinds("farm_rover"))
     tasks = [task for task in list_tasks() if task.device.name == "farm_rover"]
     compared = 0
-    for seed in range(2):
+    for seed in range(3):
         episode = play(tasks[seed % len(tasks)], world, seed)
         ours = [(v.kind, v.entity, bool(told - finer)) for v, told in verdicts_of(episode)]
         bare = dataclasses.replace(episode, world=plain)
