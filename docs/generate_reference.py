@@ -291,7 +291,8 @@ def config_page() -> str:
     parts.append(keys(Variation))
     parts.append(
         "### A hazard\n\nAn entry of the key `hazards`, by name, for "
-        "[`run --hazards`](../worlds.md#hazards).\n"
+        "[`run --hazards`](../worlds.md#hazards). Beside them `notes` is a list of dotted keys of the "
+        "initial state, `*` for each entry: what `read_site_notes` tells then.\n"
     )
     parts.append(keys(Hazard))
     parts.append("### A prior of a fault\n")

@@ -1,6 +1,6 @@
 """Make the episodes of the benchmark: `python -m benchmarks.seeing.make -o FOLDER [--world farm_rover]`.
 
-Rigs with drawn hidden parameters run shipped tasks among hazards, by `pathrig run --hazards` as anybody
+Rigs with drawn hidden parameters run tasks of the suite `hazards`, by `pathrig run --hazards` as anybody
 would. FOLDER gets `train.jsonl` and `train.truth.jsonl`, `test.jsonl`, `test.truth.jsonl`, and
 `commitment.json`: the hash of the secret that the seeds of the test are drawn from, and of its truth. Publish
 all but the secret and `test.truth.jsonl`, and those when the entries are in.
@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.seeing.episodes import Cell, Episode, Truth, line_of
-from configs.tasks_loader import list_tasks
+from configs.suites import HAZARDS, read_suite
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.log import EpisodeRow, LogReader
 from devices.hidden import hidden_parameters
@@ -48,14 +48,8 @@ def run_rig(rig: Rig, world: str, tasks: int, db: Path) -> None:
     parameters = hidden_parameters(type(load_world(world).state.hidden))
     start = db.with_suffix(".json")
     start.write_text(json.dumps({"hidden": {one.name: one.at(rng.random()) for one in parameters}}))
-    writes = [
-        one
-        for one in list_tasks()
-        if one.world is not None
-        and one.world.name == world
-        and one.automaton.start not in one.automaton.accepting
-    ]
-    chosen = [part for one in rng.sample(writes, tasks) for part in ("--task", one.id)]
+    mine = [one for one in read_suite(HAZARDS).tasks if one.world is not None and one.world.name == world]
+    chosen = [part for one in rng.sample(mine, tasks) for part in ("--task", one.id)]
     agents = [part for one in AGENTS for part in ("--agent", one)]
     command = [sys.executable, "-m", "core_eval.cli.entry", "run", *chosen, *agents, "--rig", f"sim:{world}"]
     command += [

@@ -96,6 +96,37 @@ def test_a_read_tells_of_the_person_and_that_they_have_gone() -> None:
     assert (tool, before["people"], after["people"]) == ("scan_people", 1, 0)
 
 
+def test_notes_tell_what_no_sensor_does_and_reading_them_is_no_mistake() -> None:
+    beds = "beds: {lane: {x_min: 3.0, x_max: 4.0, y_min: 8.0, y_max: 9.0}}"
+    Path("calls.jsonl").write_text('{"name": "read_site_notes", "arguments": {}}\n')
+    command = own_world(f"  bed: {{probability: 1.0, one_of: [{{{beds}}}]}}\n")
+    assert main([*command, "--agent", "scripted:calls.jsonl"]) == 0
+    _, row = episodes()
+    assert row.hazards is not None
+    ((tool, _, here, without),) = row.hazards["told"]
+    assert tool == "read_site_notes" and "lane" not in without["notes"]["beds"]
+    with LogReader(Path("log.db")) as reader:
+        (step,) = reader.steps(row.id)
+    assert step.result == here and here["notes"]["beds"]["lane"]["x_max"] == 4.0
+    assert (step.status, step.class_, step.call_id) == ("ok", "loop", None)
+    assert row.scores["harmful_calls"] == 0
+
+
+def test_no_wait_is_longer_than_a_call_of_it_allows() -> None:
+    person = PERSON.replace("t: 45.0", "t: 1250.0")
+    assert main(own_world(f"  person: {{probability: 1.0, one_of: [{person}]}}\n")) == 0
+    (row,) = episodes()
+    assert row.hazards is not None and row.scores["excess_cost"] == 0.0
+    waits = [arguments["seconds"] for tool, arguments in row.hazards["calls"] if tool == "wait"]
+    assert waits == [600.0, 600.0, 60.0] and [one[0] for one in row.hazards["gone"]] == ["scan_people"]
+
+
+def test_notes_are_of_the_initial_state() -> None:
+    Path("own.yaml").write_text("base: farm_rover\nnotes: [bedz]\n")
+    with pytest.raises(ConfigError, match="bedz names no value of the initial state"):
+        load_world("own.yaml")
+
+
 def test_a_start_in_which_another_order_of_what_is_asked_does_harm_is_not_taken() -> None:
     # Somebody comes to plant_A: who begins there has left by then, who ends there has not.
     path = [{"t": 100.0, "x": 2.0, "y": 14.0}, {"t": 3600.0, "x": 2.1, "y": 14.0}]
