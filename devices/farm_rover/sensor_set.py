@@ -45,3 +45,8 @@ class Sensors(StrictModel):
     position: SensorSpec | None = Field(
         default=None, description="finer: satellite receiver; the rover's x and y in the field, m"
     )
+
+    @property
+    def see_people(self) -> bool:
+        """Whether one of them sees people."""
+        return self.person_near is not None or self.person_distance is not None

@@ -49,6 +49,7 @@ class FarmSimulator(Simulator[FarmWorld]):
     interlocks = FARM_INTERLOCKS
     interventions = FARM_INTERVENTIONS
     horizon = SOIL_FOLLOW_S
+    run_out_step = 3600.0
     names_calls = frozenset(
         {
             "watered_by",
@@ -118,10 +119,11 @@ class FarmSimulator(Simulator[FarmWorld]):
         return any(harm_to_come(plant, self.soil, now) for plant in state.plants.values())
 
     def at_rest(self) -> bool:
-        """Return whether only the soil changes: nothing moves or flows, and the person has gone for good."""
+        """Return whether only the soil changes: nothing moves or flows, no sensor sees who still comes."""
         state, person = self.state, self.world.person
         resting = state.water.still and state.pesticide.still and not state.moving
-        return resting and (state.alone or not person.comes(self.clock.now, math.inf))
+        sees = self.world.sensors.see_people and not state.alone
+        return resting and not (sees and person.comes(self.clock.now, math.inf))
 
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
         """Let device time pass; at its end the soil is up to date."""

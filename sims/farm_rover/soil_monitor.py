@@ -17,6 +17,7 @@ from devices.farm_rover.harm_rules import (
     RUNOFF,
     SOIL_FOLLOW_S,
     WILTING,
+    WILTING_FOLLOW_S,
 )
 from devices.farm_rover.world import Soil
 from devices.harm import HarmRule
@@ -211,11 +212,10 @@ def harm_to_come(plant: PlantState, soil: Soil, t: float) -> bool:
     """Return whether the plant's soil still breaks a rule without further water from device time t on, s."""
     if t < plant.harm_until:
         return True
-    due = plant.place.wilts_at_s
-    # Drought goes on as it is, unless water still sinks in or is to come.
-    if due is not None and plant.soil and plant.dry.since is not None:
-        sinks_in = plant.dry.call is not None and (plant.column.surface or plant.rain)
-        if sinks_in or t < due:
+    due, dry = plant.place.wilts_at_s, plant.dry
+    if due is not None and plant.soil and dry.since is not None:
+        counted = max(dry.since, dry.begins) + WILTING_FOLLOW_S
+        if t < due or (dry.call is not None and t < counted):
             return True
     causes = _causes(plant)
     dries = plant.only_dries and not plant.rain

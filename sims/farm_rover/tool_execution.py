@@ -48,9 +48,8 @@ class ToolExecution:
         self, activity: Activity | None, seconds: float, tick: float = TICK_S, track: Track | None = None
     ) -> None:
         """Advance time while a tool does its work; `track` is that of a rover that drives."""
-        now, sensors = self._farm.clock.now, self._farm.world.sensors
-        sensed = sensors.person_near is not None or sensors.person_distance is not None
-        if sensed and self._farm.world.person.comes(now, now + seconds):
+        now, world = self._farm.clock.now, self._farm.world
+        if world.sensors.see_people and world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
         if self._farm.hurries and tick == TICK_S:
             tick = HURRY_S
