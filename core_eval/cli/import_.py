@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 DONE, SKIPPED = 0, 1
 """Exit statuses."""
+TOGETHER = 50
+"""Episodes that are written in one transaction."""
 
 
 def import_(
@@ -53,8 +57,9 @@ def import_(
     known = _tasks(tasks)
     opened = [ImportedFile.of(path, form, join, known) for path in files]
     with RunLog(out) as log:
-        ids = _write(log, opened, known)
+        run, ids = _write(log, opened, known)
         _score(log, ids)
+        log.end_run(run)
     facts = {
         "db": str(out),
         "episodes": sum(file.traces for file in opened),
@@ -78,45 +83,76 @@ def _tasks(ref: str | None) -> ScoredTasks | None:
     return found
 
 
-def _write(log: RunLog, opened: list[ImportedFile], tasks: ScoredTasks | None) -> list[int]:
-    """Write the episodes of all files as one run; return their ids."""
+def _write(log: RunLog, opened: list[ImportedFile], tasks: ScoredTasks | None) -> tuple[int, list[int]]:
+    """Write the episodes of all files as one run, or what one that was stopped lacks.
+
+    Returns:
+        The run, and the ids of its episodes that are not scored.
+    """
     from core_eval.imports.fields import RecordError
     from core_eval.imports.record import BrokenRecord
     from core_eval.imports.to_log import add_trace, task_of
+    from core_eval.log.connection import transaction
     from core_eval.run.provenance import host_info, package_versions
 
     config = {"cells": [], "imported": [file.path.name for file in opened]}
-    run = log.begin_run(config, package_versions(), host_info())
-    at, ids = time.time(), []
+    run, written, ids = _begun(log, config)
+    if run is None:
+        run = log.begin_run(config, package_versions(), host_info())
+    at = time.time()
     for file in opened:
         source = {"file": file.path.name, "format": file.importer.name}
-        for record in tracked(f"reading {file.path.name}", file.records, 0):
-            if isinstance(record, BrokenRecord):
-                file.refuse(record)
-                continue
-            try:
-                ids.append(add_trace(log, run, record, source, tasks, at))
-            except RecordError as error:
-                file.refuse(BrokenRecord(record.number, str(error)))
-                continue
-            known = task_of(record, tasks)
-            file.renamed += known is not None and known[0] != record.task
-            file.take(record, known is not None or bool(record.logged))
+        records = iter(tracked(f"reading {file.path.name}", file.records, 0))
+        while part := list(islice(records, TOGETHER)):
+            with log.lock, transaction(log.connection):
+                for record in part:
+                    if isinstance(record, BrokenRecord):
+                        file.refuse(record)
+                        continue
+                    try:
+                        if (file.path.name, record.number) not in written:
+                            ids.append(add_trace(log, run, record, source, tasks, at))
+                    except RecordError as error:
+                        file.refuse(BrokenRecord(record.number, str(error)))
+                        continue
+                    known = task_of(record, tasks)
+                    file.renamed += known is not None and known[0] != record.task
+                    file.take(record, known is not None or bool(record.logged))
         if file.broken > MOST_NAMED:
             print(f"pathrig: {file.path}: {file.broken} records skipped", file=sys.stderr)
-    log.end_run(run)
-    return ids
+    return run, ids
+
+
+def _begun(log: RunLog, config: Mapping[str, Any]) -> tuple[int | None, set[tuple[str, int]], list[int]]:
+    """Return the import of these files that was stopped: its run, its records, and its unscored episodes."""
+    from core_eval.log import LogReader
+
+    with LogReader(log.path) as reader:
+        runs = [run.id for run in reader.unfinished_runs() if run.config == config]
+    if not runs:
+        return None, set(), []
+    sql = (
+        "SELECT id, imported ->> 'file', imported ->> 'record', EXISTS"
+        " (SELECT 1 FROM scoring WHERE episode_id = episode.id) FROM episode WHERE run_id = ?"
+    )
+    rows = log.connection.execute(sql, (runs[-1],)).fetchall()
+    print(f"pathrig: goes on with run {runs[-1]}, which has {len(rows)} episodes", file=sys.stderr)
+    return runs[-1], {(file, record) for _, file, record, _ in rows}, [row[0] for row in rows if not row[3]]
 
 
 def _score(log: RunLog, ids: list[int]) -> None:
     from core_eval.log import LogReader
+    from core_eval.log.connection import transaction
     from core_eval.score.scoring import score_episode, write_score
 
     with LogReader(log.path) as reader:
-        for episode in tracked("scoring", ids, len(ids)):
-            found = score_episode(reader, episode)
-            if found is not None:
-                write_score(log, episode, found)
+        episodes = iter(tracked("scoring", ids, len(ids)))
+        while part := list(islice(episodes, TOGETHER)):
+            with log.lock, transaction(log.connection):
+                for episode in part:
+                    found = score_episode(reader, episode)
+                    if found is not None:
+                        write_score(log, episode, found)
 
 
 def _print(opened: list[ImportedFile], out: Path, episodes: int) -> None:

@@ -181,7 +181,7 @@ def _judged(step: StepRow, made: MadeCall, scorer: OnlineScorer) -> StepRow:
     if call is None:
         return step
     verdict = scorer.step(replace(call, arguments=as_logged(dict(call.arguments))))
-    return replace(step, **asdict(verdict))
+    return replace(step, **{name: getattr(verdict, name) for name in verdict.__slots__})
 
 
 def _turns(trace: ImportedTrace) -> Iterator[tuple[int, Turn]]:

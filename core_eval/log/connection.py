@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -224,21 +224,38 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the block in a transaction: committed at its end, rolled back on any exception."""
-    connection.execute("BEGIN IMMEDIATE")
+    """Run the block in a transaction: committed at its end, rolled back on any exception.
+
+    Within another one it is a part of that, which is rolled back by itself.
+    """
+    begin, undo, end = ("BEGIN IMMEDIATE", "ROLLBACK", "COMMIT")
+    if connection.in_transaction:
+        begin, undo, end = ("SAVEPOINT part", "ROLLBACK TO part", "RELEASE part")
+    connection.execute(begin)
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        connection.execute(undo)
+        if undo != "ROLLBACK":
+            connection.execute(end)
         raise
-    connection.execute("COMMIT")
+    connection.execute(end)
 
 
 def insert(connection: sqlite3.Connection, table: str, **columns: Any) -> int:
     """Insert a row; return its id."""
-    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
-    sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
-    return int(connection.execute(sql, tuple(columns.values())).lastrowid or 0)
+    return int(connection.execute(_inserting(table, columns), tuple(columns.values())).lastrowid or 0)
+
+
+def insert_all(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows of the same columns."""
+    if rows:
+        connection.executemany(_inserting(table, rows[0]), [tuple(row.values()) for row in rows])
+
+
+def _inserting(table: str, columns: Iterable[str]) -> str:
+    names = tuple(columns)
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
 def update(connection: sqlite3.Connection, table: str, row: int, **columns: Any) -> None:

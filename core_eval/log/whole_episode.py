@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core_eval.log.connection import insert, transaction
+from core_eval.log.connection import insert, insert_all, transaction
 from core_eval.log.row_map import columns
 from core_eval.log.rows import EpisodeStart, EpisodeStatus, MessageRow, PromptRow, StepRow, Turn
 from core_eval.log.schema import OF_ITS_STEPS
@@ -59,11 +59,13 @@ def add_episode(log: RunLog, run_id: int, whole: WholeEpisode) -> int:
             prompt_id=None if whole.prompt is None else log.once("prompt", columns(whole.prompt)),
             **columns(whole.start),
         )
-        for step in whole.steps:
-            insert(log.connection, "step", episode_id=episode, **columns(step) | {"id": None})
-        for k, turn in whole.turns.items():
-            insert(log.connection, "turn", episode_id=episode, k=k, **columns(turn, Turn))
-        for message in whole.messages:
-            insert(log.connection, "message", episode_id=episode, **columns(message))
+        of = {"episode_id": episode}
+        rows = {
+            "step": [of | columns(step) | {"id": None} for step in whole.steps],
+            "turn": [of | {"k": k} | columns(turn, Turn) for k, turn in whole.turns.items()],
+            "message": [of | columns(message) for message in whole.messages],
+        }
+        for table, mine in rows.items():
+            insert_all(log.connection, table, mine)
         log.connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (episode,))
     return episode

@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,11 @@ import pytest
 from exported_log import export, exported_log
 
 from configs.tasks_loader import TASKS_FOLDER
+from core_eval.cli import import_
 from core_eval.cli.main import main
+from core_eval.imports import to_log
 from core_eval.log import LogReader
+from core_eval.score import scoring
 
 TASKS = """
 tasks:
@@ -229,3 +235,40 @@ def test_what_goes_out_comes_back_with_equal_scores(capsys: pytest.CaptureFixtur
     assert main(["import", "x.jsonl", "-o", "own.db"]) == 0
     assert paths("own.db") == mine
     capsys.readouterr()
+
+
+def test_an_import_that_was_stopped_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = files.chat(files.asks(files.call("a", "book", {"n": 1})), files.answer("a", "fine"), reward=1.0)
+    files.write_lines(Path("c.jsonl"), *[record] * 5)
+    monkeypatch.setattr(import_, "TOGETHER", 2)
+    # Stopped at the fourth record, of which the third is undone; then at the third of four scorings.
+    for module, name, calls in ((to_log, "add_trace", 3), (scoring, "write_score", 2)):
+        with monkeypatch.context() as patched:
+            patched.setattr(module, name, stopped_after(calls, getattr(module, name)))
+            assert main(["import", "c.jsonl", "-o", "c.db"]) == 130
+    capsys.readouterr()
+    assert main(["import", "c.jsonl", "-o", "c.db"]) == 0
+    assert "goes on with run 1, which has 5 episodes" in capsys.readouterr().err
+    with LogReader(Path("c.db")) as reader:
+        assert [(one.imported or {})["record"] for one in reader.episodes()] == [1, 2, 3, 4, 5]
+        assert all("steps" in one.scores for one in reader.episodes())
+        assert not reader.unfinished_runs()
+    with closing(sqlite3.connect("c.db")) as log:
+        assert log.execute("SELECT count(*) FROM scoring").fetchone() == (5,)
+    # One that ended is not gone on with.
+    assert main(["import", "c.jsonl", "-o", "c.db"]) == 0
+    with LogReader(Path("c.db")) as reader:
+        assert len(reader.runs()) == 2
+
+
+def stopped_after(calls: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    left = iter(range(calls))
+
+    def called(*given: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return function(*given)
+
+    return called
