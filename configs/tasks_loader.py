@@ -35,11 +35,16 @@ def task_files(first: str = "") -> Iterator[Path]:
     Of those of the kit, the ones that have `first` in their text come first: to search them is faster than
     to read them as YAML.
     """
-    files = TASKS_FOLDER.rglob("*.yaml")
-    yield from sorted(files, key=lambda file: (first.encode() not in file.read_bytes(), file))
+    yield from sorted(_kit_files(), key=lambda file: first.encode() not in _kit_files()[file])
     for world in WORLD_TYPES.values():
         if world.tasks is not None:
             yield from sorted(world.tasks.rglob("*.yaml"))
+
+
+@cache
+def _kit_files() -> Mapping[Path, bytes]:
+    """Return the task files that ship with the kit, in order; a run of a suite searches each task in them."""
+    return {file: file.read_bytes() for file in sorted(TASKS_FOLDER.rglob("*.yaml"))}
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def assess(
     if mismatch is None and other is not None:
         call = calls[other]
         mismatch = f"the rig's own state after step {call.step} ({call.tool}) is not that of the replay"
-    golden_run = None if golden is None else GoldenRun.play(player, golden)
+    golden_run = None if golden is None else GoldenRun.beside(original, known.calls, player, golden)
     ends = [original]
     if known.undecided:
         course = as_done(player, known.calls, frozenset(known.undecided))

@@ -36,6 +36,15 @@ class GoldenRun:
         """Play it on the player of the episode."""
         return cls(calls, player.play_golden(calls))
 
+    @classmethod
+    def beside(
+        cls, episode: Replay, executed: Sequence[ExecutedCall], player: Player, calls: Sequence[Call]
+    ) -> GoldenRun:
+        """Return it: the episode itself where the agent made just these calls, else played."""
+        if len(calls) == len(executed) and all(map(_is_made, calls, executed, episode.outcomes)):
+            return cls(calls, episode)
+        return cls.play(player, calls)
+
     @property
     def failure(self) -> str | None:
         """Which call fails first, and why; None if the golden run is executed as a whole."""
@@ -96,6 +105,16 @@ class GoldenRun:
         for kind, way in ways(player.device_type, [self.calls]):
             if kind != GOLDEN:
                 yield player.play_golden(way)
+
+
+def _is_made(call: Call, made: ExecutedCall, outcome: Outcome) -> bool:
+    """Return whether a call of an episode did what the golden run's does in its place."""
+    return (
+        (call.name, repr(call.arguments)) == (made.tool, repr(made.arguments))
+        and made.answered
+        and made.status == outcome.status == CallStatus.OK
+        and call.is_told_by(outcome.status, outcome.value)
+    )
 
 
 def failed_call(k: int, tool: str, outcome: Outcome) -> str:

@@ -8,11 +8,13 @@ from plain_replay import replay_episode
 
 from core_eval.harm.assessment import assess
 from core_eval.harm.counterfactual import Change, play_changed, recurs
+from core_eval.harm.golden import GoldenRun
 from core_eval.harm.replay import Player, ReplayError
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import agrees_where_reported, resolve
 from core_eval.log.rows import Observation
 from core_eval.path import Call
+from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
 from sims.farm_rover.simulator import FarmSimulator
 from sims.intervention import Flag, by_name
@@ -255,6 +257,27 @@ def test_the_final_state_is_that_of_the_golden_run_or_not():
     assert [v.kind for v in report.events] == ["bed_crossing"]
     assert judge(script[:2], {}, golden=golden).final_state_ok is False
     assert judge(script, {}).final_state_ok is None
+
+
+def test_a_golden_run_that_the_agent_made_is_not_played_again():
+    script = [("unlock_safety_mode", {}), ("move_to", at("plant_B")), water(4.5, "plant_B")]
+    golden = [Call(tool, arguments) for tool, arguments in script]
+    calls, player = executed(script), Player(make, {}, 0)
+    episode = player.play(calls)
+    assert GoldenRun.beside(episode, calls, player, golden).replay is episode
+    played = player.play_golden(golden)
+    assert (played.samples, played.outcomes, played.events) == (
+        *(episode.samples, episode.outcomes, episode.events),
+    )
+    assert played.end_state == episode.end_state
+    last = calls[-1]
+    faulty = replace(last, status=CallStatus.FAULT)
+    more = replace(last, arguments={**last.arguments, "liters": 4.6})
+    for other in (faulty, more, replace(last, answered=False)):
+        other_calls = [*calls[:-1], other]
+        episode = player.play(other_calls)
+        run = GoldenRun.beside(episode, other_calls, player, golden)
+        assert run.replay is not episode and run.replay.end_state == played.end_state
 
 
 def test_a_replay_that_answers_otherwise_is_told():
