@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
 from itertools import starmap
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from configs.core_file import is_core_text, load_core_file
@@ -26,6 +27,7 @@ from sims.world_type import WORLD_TYPES
 
 Instances: TypeAlias = Callable[[int], Build]
 """Returns what makes the instance of a template that a seed draws."""
+KEPT_INSTANCES = 64
 TASKS_FOLDER = Path(__file__).parent / "tasks"
 
 
@@ -198,7 +200,7 @@ def _task_file(entries: Iterable[_Entry]) -> TaskFile:
 
 def _all_entries(file: Path | None) -> Iterator[_Entry]:
     for path in task_files() if file is None else [file]:
-        yield from _entries(path)
+        yield from _shipped_entries(path) if path in _kit_files() else _entries(path)
 
 
 def load_task(ref: str, *, init: Mapping[str, Any] | None = None) -> Task:
@@ -278,8 +280,17 @@ def _drawn(instances: Mapping[str, Instances], wanted: str) -> Build | None:
 
 @cache
 def _shipped_entries(path: Path) -> tuple[_Entry, ...]:
-    """Return the tasks of a file that does not change; a run of a suite looks each of its tasks up."""
-    return tuple(_entries(path))
+    """Return the tasks of a file that does not change; a run of a suite looks each of its tasks up.
+
+    What is built of them without overrides is kept.
+    """
+    return tuple(replace(entry, build=_kept(entry.build)) for entry in _entries(path))
+
+
+def _kept(build: Build) -> Build:
+    """Return what builds the same, and without overrides once."""
+    plain = cache(partial(build, MappingProxyType({})))
+    return lambda init: build(init) if init else plain()
 
 
 def _entries(path: Path) -> Iterator[_Entry]:
@@ -350,10 +361,15 @@ def _templated(template: Template) -> Iterator[_Entry]:
     if any("world" in (branch.model_extra or {}) for branch in template.entry.branches.values()):
         world = None
     for place, (task_id, branch) in enumerate(template.branches()):
-        instances = {task_id: partial(_instance, branch)}
+        instances = {task_id: _drawing(branch)}
         if not place:
-            instances[template.entry.id] = partial(_instance, template)
+            instances[template.entry.id] = _drawing(template)
         yield _Entry(task_id, _instance(branch, None), instances, world)
+
+
+def _drawing(template: Template) -> Instances:
+    """Return what makes the instance that a seed draws; the latest are kept."""
+    return lru_cache(maxsize=KEPT_INSTANCES)(lambda seed: _kept(_instance(template, seed)))
 
 
 def _instance(template: Template, seed: int | None) -> Build:

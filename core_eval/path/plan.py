@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
@@ -33,6 +34,8 @@ _FORMS = (
     "{choice: [..]}, {optional: ..}, {repeat: {times: [min, max], steps: [..]}}, "
     "{look: {fact: .., by: [..]}} or {until: {fact: .., by: [..], times: .., steps: [..]}}"
 )
+_automaton_of = lru_cache(maxsize=256)(minimal_automaton)
+"""Of the plans with up to so many different shapes; nobody changes what it returns."""
 _FACT = frozenset({"fact", "by"})
 _KEYS = {"look": (_FACT,), "until": (_FACT, _FACT | {"times", "steps"})}
 """The keys of the steps of a fact."""
@@ -54,15 +57,16 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
     symbols = dict(reader.symbols)
     free = list(dict.fromkeys(free_reads))
     symbols |= {symbol.name: symbol for symbol in map(Symbol.of_tool, free)}
-    stages = _stages(tree, [symbol.name for symbol in symbols.values() if symbol.tool in free])
+    names = [*reader.symbols]
+    stages = _stages(tree, names, [symbol.name for symbol in symbols.values() if symbol.tool in free])
     if stages is not None and not any(symbol.is_part for symbol in symbols.values()):
         return TaskAutomaton(symbols=list(symbols.values()), stages=stages, where=where, reading=2)
-    edges, accepting = minimal_automaton(tree)
+    edges, accepting = _automaton_of(tree)
     states = [f"s{number}" for number in range(len(edges))]
     delta = {
-        (states[source], symbol): states[target]
+        (states[source], names[int(number)]): states[target]
         for source, out in enumerate(edges)
-        for symbol, target in out.items()
+        for number, target in out.items()
     }
     for symbol in symbols.values():
         if symbol.tool in free:
@@ -79,13 +83,13 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
     )
 
 
-def _stages(plan: Plan, free: Sequence[str]) -> Stages | None:
+def _stages(plan: Plan, names: Sequence[str], free: Sequence[str]) -> Stages | None:
     """Return a plan of single steps, in sequence and any order, as stages; None where its states are few."""
     parts = plan.parts if isinstance(plan, Parts) else (plan,)
     stages: list[list[str]] = []
     for part in parts:
         blocks = part.blocks if isinstance(part, AnyOrder) else (part,)
-        steps = [block.symbol for block in blocks if isinstance(block, Step)]
+        steps = [names[int(block.symbol)] for block in blocks if isinstance(block, Step)]
         if len(steps) < len(blocks):
             return None
         stages.append(steps)
@@ -116,7 +120,10 @@ def _is_call(word: Any, written: Any) -> bool:
 
 
 class _PlanReader:
-    """Reads a plan parsed from YAML, and collects its symbols and faults."""
+    """Reads a plan parsed from YAML, and collects its symbols and faults.
+
+    Its steps have the numbers of their symbols: the instances of a template have one plan.
+    """
 
     def __init__(self) -> None:
         self.symbols: dict[str, Symbol] = {}
@@ -226,4 +233,4 @@ class _PlanReader:
         while self.symbols.setdefault(symbol.name, symbol) != symbol:
             number += 1
             symbol = replace(symbol, name=f"{name}#{number}")
-        return Step(symbol.name)
+        return Step(str([*self.symbols].index(symbol.name)))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import chain
 from typing import TypeAlias
 
 
@@ -152,26 +153,7 @@ def _openings(plan: Plan) -> list[tuple[str, Plan]]:
 
 
 def minimal_automaton(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
-    """Return the edges of every state, and the accepting states; state 0 is the start.
-
-    Plans that differ in their symbols alone, as the instances of a template do, are taken apart once.
-    """
-    numbers: dict[str, str] = {}
-    edges, ends = _of_shape(_numbered(plan, numbers))
-    symbols = {number: symbol for symbol, number in numbers.items()}
-    return [{symbols[number]: target for number, target in out.items()} for out in edges], [*ends]
-
-
-def _numbered(plan: Plan, numbers: dict[str, str]) -> Plan:
-    """Return the plan with each symbol's number in the order of their first places, kept in `numbers`."""
-    if isinstance(plan, Step):
-        return Step(numbers.setdefault(plan.symbol, str(len(numbers))))
-    (parts,) = (getattr(plan, name) for name in plan.__match_args__)
-    return type(plan)(tuple(_numbered(part, numbers) for part in parts))
-
-
-@lru_cache(maxsize=256)
-def _of_shape(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
+    """Return the edges of every state, and the accepting states; state 0 is the start."""
     numbers = {frozenset({plan}): 0}
     states = [[plan]]
     edges: list[dict[str, int]] = []
@@ -190,6 +172,9 @@ def _of_shape(plan: Plan) -> tuple[list[dict[str, int]], list[int]]:
             out[symbol] = numbers[target]
         edges.append(out)
         ends.append(any(map(may_end, state)))
+    # Who keeps the plan keeps none of the plans that follow in it.
+    for open_plan in chain.from_iterable(states):
+        vars(open_plan).pop("openings", None)
     return _merged(edges, ends)
 
 
