@@ -283,6 +283,8 @@ class RigProcessLink(Link):
                 self._dropped = int(body)
             case Kind.TELL:
                 self._tell(body.decode())
+            case Kind.STRUCK if body:
+                self._note("stop by the rig process", json.loads(body))
             case Kind.STRUCK:
                 self._strikes += 1
                 self._note("stopped by the rig process", {"why": "the host was silent, or will sleep"})

@@ -20,6 +20,8 @@ SILENT_SECONDS = 3.0
 """Time without a frame after which a host counts as dead, and the rig is stopped."""
 MISSED_BEATS = 3
 """Beats of its own in which a host hears nothing of the rig process before it takes that for dead."""
+KEPT_SECONDS = 5.0
+"""Time for which a stopped rig is kept for the next host, which then need not open its port."""
 LATE_STOP_SECONDS = 60.0
 """Time to wait for a lost port with a stop pending when the host is gone."""
 STRIKE = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -53,7 +55,7 @@ class Kind(IntEnum):
     DOWN = 11
     """From the rig: the wire is restored, or lost, and why."""
     STRUCK = 12
-    """From the rig: the host was silent, and the rig is stopped."""
+    """From the rig: the host was silent, and the rig is stopped; again with how that went."""
     DONE = 13
     """From the rig: the result of a request."""
     TELL = 14

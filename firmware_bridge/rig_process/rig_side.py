@@ -19,9 +19,12 @@ from typing import Any
 from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import BOOTTIME, Clock
+from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_through
+from firmware_bridge.messages import Status
 from firmware_bridge.rig_process.door import Door, door_name
 from firmware_bridge.rig_process.protocol import (
+    KEPT_SECONDS,
     LATE_STOP_SECONDS,
     LATE_STRIKE,
     STRIKE,
@@ -36,6 +39,8 @@ from firmware_bridge.serial.ports import DRIVEN, STOPPING
 
 RETRY_SECONDS = 0.25
 """Time between two attempts to open a lost wire once the host is gone."""
+WORD_SECONDS = 0.01
+"""Time between two looks, while a stop is repeated, whether the device has confirmed it."""
 MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 
 
@@ -67,7 +72,7 @@ class RigSide:
         """Serve the host, and the next ones."""
         link = self._link
         self._greet(None)
-        link.attach(lambda payload, retained: self._send(frame(Kind.MESSAGE, payload)), self._changed)
+        link.attach(self._pass_on, self._changed)
         while True:
             if not link.connected:
                 self._changed(False)
@@ -76,9 +81,10 @@ class RigSide:
             name_process(STOPPING)
             if self._closed:
                 return
-            gone = time.time()
+            gone, began = time.time(), self._clock.now()
             if not self._closing:
                 strike(link, STRIKE, self._clock)
+            seconds = round(self._clock.now() - began, 4)
             host = self._stop_late()
             if host is None:
                 break
@@ -90,7 +96,7 @@ class RigSide:
             name_process(DRIVEN)
             self._closing = False
             self._begin(host)
-            self._greet({"time": gone, "outcome": str(outcome)})
+            self._greet({"time": gone, "outcome": str(outcome), "seconds": seconds})
         link.close()
 
     def _begin(self, host: socket.socket) -> None:
@@ -119,7 +125,10 @@ class RigSide:
         """Stop the rig for a host that is silent, or will be."""
         # Told first: the host may be back before the last stop is out.
         self._send(frame(Kind.STRUCK))
+        began = self._clock.now()
         strike(self._link, STRIKE, self._clock)
+        how = {"stop": self._link.rig.outcome, "seconds": round(self._clock.now() - began, 4)}
+        self._send(frame(Kind.STRUCK, json.dumps(how).encode()))
 
     def _guards_sleep(self) -> bool:
         try:
@@ -210,6 +219,15 @@ class RigSide:
         # The machine takes its time, and the host's next frame may be a stop.
         threading.Thread(target=act, daemon=True).start()
 
+    def _pass_on(self, payload: bytes, _: bool) -> None:
+        self._send(frame(Kind.MESSAGE, payload))
+        # The word of a device that was stopped: it may have no host that reads it.
+        if self._link.status_source == "device" and b'"estop"' in payload:
+            with contextlib.suppress(CodecError):
+                message = decode_device_message(payload)
+                if isinstance(message, Status) and message.state == "estop" and message.stop is None:
+                    self._link.rig.on(Event.CONFIRMED)
+
     def _changed(self, up: bool) -> None:
         self._link.rig.on(Event.FIND if up else Event.LOSE)
         self._send(frame(Kind.UP) if up else frame(Kind.DOWN, self._link.why_down.encode()))
@@ -230,13 +248,15 @@ class RigSide:
     def _stop_late(self) -> socket.socket | None:
         """Wait for a lost wire with a stop pending, and send it; return the next host once one comes."""
         deadline = self._clock.now() + LATE_STOP_SECONDS
-        while (host := self._next_host(0.0)) is None:
-            if not self._link.stop_owed or self._clock.now() >= deadline:
+        while self._link.stop_owed:
+            if (host := self._next_host(0.0)) is not None:
+                return host
+            if self._clock.now() >= deadline:
                 return None
             try:
                 self._link.ensure(0.0)
                 if strike(self._link, LATE_STRIKE, self._clock):
-                    return self._next_host(0.0)
+                    break
             except PortInUse:
                 # Whoever has it drives the machine.
                 return None
@@ -244,7 +264,7 @@ class RigSide:
                 pass
             if (host := self._next_host(RETRY_SECONDS)) is not None:
                 return host
-        return host
+        return self._next_host(KEPT_SECONDS if self._door is not None and self._link.connected else 0.0)
 
     def _next_host(self, seconds: float) -> socket.socket | None:
         if self._door is not None:
@@ -256,12 +276,19 @@ class RigSide:
 def strike(link: Link, moments: Iterable[float], clock: Clock) -> bool:
     """Send the stop at these moments, until it is confirmed; return whether it was sent. Never raises."""
     began = clock.now()
+    if link.connected:
+        link.rig.on(Event.FIND)
     link.rig.on(Event.HALT)
     for moment in moments:
-        clock.sleep(max(0.0, began + moment - clock.now()))
+        left = began + moment - clock.now()
+        while left > 0 and link.rig.outcome is not StopOutcome.CONFIRMED:
+            # A device's word may come meanwhile.
+            clock.sleep(min(left, WORD_SECONDS))
+            left = began + moment - clock.now()
+        if link.rig.outcome is StopOutcome.CONFIRMED:
+            break
         with contextlib.suppress(LinkError):
-            if link.stop() is StopOutcome.CONFIRMED:
-                break
+            link.stop()
     return link.rig.sent
 
 

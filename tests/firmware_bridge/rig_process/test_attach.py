@@ -197,7 +197,18 @@ def test_a_stop_for_a_host_that_stands_still_is_told_to_its_log(rig: Rig) -> Non
     link.on_noted = lambda state, detail: noted.append(state)
     with link._writing:  # it cannot give a sign of life
         assert wait_until((rig.folder / "stops").exists, 20.0)
-    assert wait_until(lambda: noted == ["stopped by the rig process"])
+    assert wait_until(lambda: noted == ["stopped by the rig process", "stop by the rig process"])
+    link.close()
+
+
+def test_a_rig_that_was_stopped_for_a_killed_host_is_kept_for_the_next_one(rig: Rig) -> None:
+    host = rig.run()
+    kill(host)
+    assert wait_until((rig.folder / "stops").exists)
+    link = rig.open()
+    assert link.late_stop is not None and link.late_stop["outcome"] == StopOutcome.CONFIRMED
+    assert 0.0 <= link.late_stop["seconds"] < 1.0, "one stop was enough"
+    assert len(rig.processes()) == 1 and link.connected, "its port was not opened again"
     link.close()
 
 

@@ -10,6 +10,7 @@ from bridge_rig import wait_until
 from given_clock import PlannedClock
 from served_rig_side import ScriptedLink, Served
 
+from devices.rig_motion import Motion
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse
 from firmware_bridge.rig_process.protocol import STRIKE, Kind, frame, numbered, request
@@ -147,3 +148,17 @@ def test_a_stop_is_repeated_until_it_is_confirmed(outcome: StopOutcome | None, s
     link.error = LinkError("out")
     assert not strike(link, STRIKE, clock)
     assert clock.passed == (1.0 if stops == 1 else 1.1), "seven within a second"
+
+
+def test_the_word_of_a_device_that_was_stopped_ends_the_repeats_and_is_the_outcome(served: Served) -> None:
+    served.link.outcome = None
+    served.host.sendall(frame(Kind.MESSAGE, b"{call}"))
+    served.ask(Kind.ENSURE, b"0.1")
+    served.link.on_frame(b'{"v":1,"op":"status","state":"estop"}', False)
+    assert served.link.rig.state is Motion.MOVING, "a word before the stop is none of it"
+    assert served.ask(Kind.STOP) == {"outcome": None}
+    served.link.on_frame(b'{"v":1,"op":"status","state":"online"}', False)
+    assert served.link.rig.outcome is StopOutcome.SENT
+    served.link.on_frame(b'{"v":1,"op":"status","state":"estop"}', False)
+    assert served.link.rig.outcome is StopOutcome.CONFIRMED
+    served.link.outcome = StopOutcome.CONFIRMED

@@ -3,7 +3,8 @@
  *   avr_board MCU FIRMWARE.elf
  *
  * The first line of standard output that begins with `pty` names the terminal. Lines on standard input: `B3=0` puts
- * pin 3 of port B low, `?H` asks for a port (answer: `H OUTPUTS DIRECTIONS`, in hex), and its end is the program's.
+ * pin 3 of port B low, `?H` asks for a port (answer: `H OUTPUTS DIRECTIONS`, in hex), `!H` for the number of changes
+ * of its outputs since it was first asked (answer: `H COUNT`), and its end is the program's.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -86,13 +87,28 @@ static void keep_timer_alive(void) {
     }
 }
 
+static void on_change(struct avr_irq_t *irq, uint32_t value, void *param) {
+    (void)irq;
+    (void)value;
+    ++*(unsigned long *)param;
+}
+
 static void obey(const char *line) {
+    static unsigned long changes[26];
+    static int counted[26];
     avr_ioport_state_t state;
     char port;
     int pin, level;
     if (sscanf(line, "?%c", &port) == 1) {
         avr_ioctl(avr, AVR_IOCTL_IOPORT_GETSTATE(port), &state);
         printf("%c %02x %02x\n", port, (unsigned)state.port, (unsigned)state.ddr);
+        fflush(stdout);
+    } else if (sscanf(line, "!%c", &port) == 1 && port >= 'A' && port <= 'Z') {
+        if (!counted[port - 'A']++) {
+            avr_irq_register_notify(avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(port), IOPORT_IRQ_REG_PORT), on_change,
+                                    &changes[port - 'A']);
+        }
+        printf("%c %lu\n", port, changes[port - 'A']);
         fflush(stdout);
     } else if (sscanf(line, "%c%d=%d", &port, &pin, &level) == 3) {
         avr_raise_irq(avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(port), pin), level);
