@@ -5,11 +5,12 @@
 A run of the kit's own command drives a machine, the fault strikes while it moves, and the machine's own pins
 say when it stands. The kit's firmware runs on an emulated ATmega2560. GRBL runs on an emulated ATmega328P
 where PATHRIG_GRBL_ELF names its ELF file, and is a stand-in else; FarmBot and Tasmota are stand-ins. Over
-MQTT the kit's own device is its endpoint in Python, and the broker a mosquitto. All is on loopback, and every process that was started is ended by its id.
+MQTT the kit's own device is its endpoint in Python, and the broker a mosquitto. All is on loopback, and each
+process that was started is ended by its id.
 
-`suspended`: host and rig process stand still together, as in a suspend. `power gone`: both are killed at once,
-as by `docker kill` or when the host's supply fails. Each cell is the longest time of all repeats from the
-fault to the standstill, or says that the machine still moved after the limit.
+`suspended`: host and rig process stand still together, as in a suspend. `power gone`: both are killed, as by
+`docker kill` or when the host's supply fails. Each cell is the longest time of all repeats from the fault to
+the standstill, or says that the machine still moved after the limit.
 """
 
 from __future__ import annotations
@@ -34,11 +35,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-SUPPORT = ROOT / "tests" / "support"
-sys.path.insert(0, str(ROOT))
-sys.path.insert(0, str(SUPPORT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
+from avr_board import emulated
 from bench_rig import BenchRover
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
@@ -53,6 +53,8 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.link import MqttPort
 from sims.farm_rover.emulated_board import EmulatedBoard
 
+ROOT = Path(__file__).resolve().parents[1]
+SUPPORT = ROOT / "tests" / "support"
 LIMIT = 22.0
 """Seconds after which a machine counts as not stopped: longer than any watchdog or last will here."""
 SUSPEND = 8.0
@@ -196,6 +198,10 @@ def farmbot(folder: Path) -> Iterator[Bench]:
 ARM = [UNLOCK_ARM, ("move_to", {"x": 0.5, "y": 0.9, "z": 0.55})]
 
 
+SLOW = {"feed": 60.0, "answer_seconds": 20.0, "boot_seconds": 10.0}
+"""A move that takes longer than the limit, on a board that may be emulated slowly."""
+
+
 @contextlib.contextmanager
 def grbl(folder: Path) -> Iterator[Bench]:
     """GRBL 1.1 on an emulated ATmega328P where its ELF is named, and its stand-in else."""
@@ -210,38 +216,19 @@ def grbl(folder: Path) -> Iterator[Bench]:
                 rig, "box_to_left_bin", ARM, lambda: stand_in.state == "Run", "nothing", stand_in.unplug
             )
         return
-    program = folder / "avr_board"
-    flags = ["-O2", "-isystem", "/usr/include/simavr"]
-    source = SUPPORT / "standins" / "avr_board.c"
-    subprocess.run(["cc", *flags, "-o", program, source, "-lsimavr", "-lelf"], check=True)
-    board = subprocess.Popen(
-        [program, "atmega328p", firmware], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-    assert board.stdin is not None and board.stdout is not None
-    counts = [0]
+    with emulated(folder, "atmega328p", firmware) as board:
+        count = [0]
 
-    def moves() -> bool:
-        assert board.stdin is not None and board.stdout is not None
-        board.stdin.write("!D\n")
-        before, counts[0] = counts[0], int(board.stdout.readline().split()[1])
-        return counts[0] != before
+        def moves() -> bool:
+            before, count[0] = count[0], board.changes("D")[0]
+            return count[0] != before
 
-    path = next(line for line in board.stdout if line.startswith("pty")).split()[1]
-    cable = Cable(path, folder / "ttyRIG")
-    try:
-        rig = rig_file(
-            folder,
-            "grbl-serial",
-            f"serial://{folder}/ttyRIG?baud=115200",
-            feed=60.0,
-            answer_seconds=20.0,
-            boot_seconds=10.0,
-        )
-        yield Bench(rig, "box_to_left_bin", ARM, moves, "nothing", cable.cut)
-    finally:
-        cable.cut()
-        board.kill()
-        board.wait()
+        cable = Cable(board.path, folder / "ttyRIG")
+        try:
+            rig = rig_file(folder, "grbl-serial", f"serial://{folder}/ttyRIG?baud=115200", **SLOW)
+            yield Bench(rig, "box_to_left_bin", ARM, moves, "nothing", cable.cut)
+        finally:
+            cable.cut()
 
 
 @contextlib.contextmanager

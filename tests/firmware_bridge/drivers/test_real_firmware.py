@@ -6,8 +6,6 @@ PATHRIG_FARMBOT_ELF. The emulator is built here, with libsimavr.
 """
 
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,33 +13,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from avr_board import Board, emulated, lacks
 from driver_rig import Calling, driven, said
-from paths import STANDINS
 
 pytestmark = [pytest.mark.serial, pytest.mark.firmware]
-
-SOURCE = STANDINS / "avr_board.c"
-
-
-class Board:
-    """An emulated board; `url` is its serial port."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-        assert process.stdout is not None
-        path = next(line for line in process.stdout if line.startswith("pty")).split()[1]
-        self.url = f"serial://{path}?baud=115200"
-
-    def tell(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def outputs(self, port: str) -> int:
-        """The levels of a port's outputs."""
-        self.tell(f"?{port}")
-        assert self._process.stdout is not None
-        return int(self._process.stdout.readline().split()[1], 16)
 
 
 @contextmanager
@@ -49,19 +24,10 @@ def board(folder: Path, mcu: str, variable: str) -> Iterator[Board]:
     firmware = os.environ.get(variable)
     if not firmware:
         pytest.skip(f"needs a built firmware: set {variable} to its ELF file")
-    if shutil.which("cc") is None or not Path("/usr/include/simavr").is_dir():
-        pytest.skip("needs a C compiler and libsimavr-dev")
-    program = folder / "avr_board"
-    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-isystem", "/usr/include/simavr"]
-    subprocess.run(["cc", *flags, "-o", program, SOURCE, "-lsimavr", "-lelf"], check=True)
-    command = [str(program), mcu, firmware]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    ) as process:
-        try:
-            yield Board(process)
-        finally:
-            process.kill()
+    if missing := lacks():
+        pytest.skip(missing)
+    with emulated(folder, mcu, firmware) as running:
+        yield running
 
 
 def rig_file(folder: Path, base: str, url: str, **options: float) -> Path:

@@ -4,7 +4,8 @@
  *
  * The first line of standard output that begins with `pty` names the terminal. Lines on standard input: `B3=0` puts
  * pin 3 of port B low, `?H` asks for a port (answer: `H OUTPUTS DIRECTIONS`, in hex), `!H` for the number of changes
- * of its outputs since it was first asked (answer: `H COUNT`), and its end is the program's.
+ * of its outputs since it was first asked (answer: `H COUNT LAST NOW`, the times in the board's own ms), and its end is
+ * the program's.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -87,15 +88,26 @@ static void keep_timer_alive(void) {
     }
 }
 
+struct watched {
+    unsigned long changes, last;
+    uint32_t value;
+    int on;
+};
+
+static unsigned long board_ms(void) { return (unsigned long)(avr->cycle / (FREQUENCY / 1000)); }
+
 static void on_change(struct avr_irq_t *irq, uint32_t value, void *param) {
+    struct watched *port = param;
     (void)irq;
-    (void)value;
-    ++*(unsigned long *)param;
+    if (value != port->value) {
+        port->value = value;
+        port->changes++;
+        port->last = board_ms();
+    }
 }
 
 static void obey(const char *line) {
-    static unsigned long changes[26];
-    static int counted[26];
+    static struct watched ports[26];
     avr_ioport_state_t state;
     char port;
     int pin, level;
@@ -104,11 +116,14 @@ static void obey(const char *line) {
         printf("%c %02x %02x\n", port, (unsigned)state.port, (unsigned)state.ddr);
         fflush(stdout);
     } else if (sscanf(line, "!%c", &port) == 1 && port >= 'A' && port <= 'Z') {
-        if (!counted[port - 'A']++) {
+        struct watched *one = &ports[port - 'A'];
+        if (!one->on++) {
+            avr_ioctl(avr, AVR_IOCTL_IOPORT_GETSTATE(port), &state);
+            one->value = state.port;
             avr_irq_register_notify(avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(port), IOPORT_IRQ_REG_PORT), on_change,
-                                    &changes[port - 'A']);
+                                    one);
         }
-        printf("%c %lu\n", port, changes[port - 'A']);
+        printf("%c %lu %lu %lu\n", port, one->changes, one->last, board_ms());
         fflush(stdout);
     } else if (sscanf(line, "%c%d=%d", &port, &pin, &level) == 3) {
         avr_raise_irq(avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(port), pin), level);
