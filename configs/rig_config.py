@@ -113,6 +113,11 @@ class RigConfig(FrozenModel):
         "pathrig-json, our own wire",
     )
     driver_options: dict[str, Any] = Field(default={}, description="the driver's options")
+    deadman: str | None = Field(
+        default=None,
+        description="serial:///dev/ttyUSB1, the port of a relay that cuts the machine's supply without a "
+        "heartbeat (examples/deadman); the rig process sends it while a host lives",
+    )
     driver_tables: dict[str, dict[str, dict[str, Any]]] = Field(
         default={}, description="the driver's tables: table, row, column"
     )
@@ -199,6 +204,9 @@ class RigConfig(FrozenModel):
                     _check_place(load_world(self.twin.world).device, own or world, "a world of")
         if self.driver is not None:
             self._check_driver(load_driver(self.driver))
+        if self.deadman is not None:
+            with at("deadman"):
+                _check_deadman(self.deadman, own_process=self.driver is not None or _is_serial(kind))
         for key in ("reset", "check"):
             if (program := getattr(self, key)) is not None:
                 with at(key):
@@ -269,6 +277,18 @@ def check_discovery(rig: RigConfig) -> None:
 def _check_place(place: DeviceType, rig: DeviceType | None, what: str) -> None:
     if rig is not None and rig.name != place.name:
         raise ConfigError(f"is {what} {an(place.name)}, and the rig is {an(rig.name)}")
+
+
+def _is_serial(kind: LinkType | None) -> bool:
+    return kind is not None and kind.family == "serial"
+
+
+def _check_deadman(url: str, *, own_process: bool) -> None:
+    if not _is_serial(link_type(url)):
+        raise ConfigError("is the relay's serial port, as in serial:///dev/ttyUSB1")
+    check_url(url, spawned=False)
+    if not own_process:
+        raise ConfigError("only a rig over serial or behind a driver has a rig process to send it: remove it")
 
 
 def _check_program(kind: LinkType | None, command: str) -> None:

@@ -17,7 +17,7 @@ def _open_mqtt(rig: RigAddress) -> Link:
 def _open_serial(rig: RigAddress) -> Link:
     from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
-    return RigProcessLink(Opener("firmware_bridge.serial.link:SerialLink", {"url": rig.url}))
+    return RigProcessLink(Opener("firmware_bridge.serial.link:SerialLink", {"url": rig.url}, rig.deadman))
 
 
 def _open_mcp(rig: RigAddress) -> Link:

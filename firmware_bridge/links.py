@@ -25,6 +25,7 @@ class RigAddress:
         world: the world that it simulates.
         truth: whether a simulator reports ground truth.
         driver: how its hardware is spoken to, with its options and tables.
+        deadman: the serial port of a relay that cuts its supply without a heartbeat.
     """
 
     url: str
@@ -34,6 +35,7 @@ class RigAddress:
     driver: str | None = None
     driver_options: Mapping[str, Any] = field(default_factory=dict)
     driver_tables: Mapping[str, Any] = field(default_factory=dict)
+    deadman: str | None = None
 
     @classmethod
     def of(cls, rig: Any) -> RigAddress:

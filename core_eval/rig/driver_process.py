@@ -46,7 +46,8 @@ def open_driver(
 def _open(rig: RigAddress) -> Link:
     from firmware_bridge.rig_process.link import Opener, RigProcessLink
 
-    return RigProcessLink(Opener("core_eval.rig.driver_process:open_driver", driver_spec(rig)))
+    opener = Opener("core_eval.rig.driver_process:open_driver", driver_spec(rig), rig.deadman)
+    return RigProcessLink(opener)
 
 
 DRIVEN = LinkType("driver", "the URL of the driver's machine", _open)

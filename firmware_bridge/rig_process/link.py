@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,12 @@ class Opener:
     Attributes:
         function: `module:function`, which returns an open link or raises LinkError.
         arguments: its arguments, JSON values.
+        deadman: the port of a relay that gets a heartbeat while a host lives.
     """
 
     function: str
     arguments: Mapping[str, Any]
+    deadman: str | None = None
 
 
 class RigProcessLink(Link):
@@ -204,7 +206,7 @@ class RigProcessLink(Link):
                     start_new_session=True,
                 )
             # Not as arguments, which every user may read: a URL may hold a password.
-            opener = json.dumps([sys.path, self._opener.function, self._opener.arguments])
+            opener = json.dumps([sys.path, *astuple(self._opener)])
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError), process.stdin as spec:
                 spec.write(opener.encode())

@@ -135,6 +135,11 @@ class HostWatch:
         return due
 
     @property
+    def alive(self) -> bool:
+        """Whether the host has given a sign of life since it was last silent."""
+        return not self._struck
+
+    @property
     def pause(self) -> float:
         """Seconds until something is due, at most those of a beat."""
         now = self._clock.now()

@@ -22,6 +22,7 @@ from firmware_bridge.clock import BOOTTIME, Clock
 from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_through
 from firmware_bridge.messages import Status
+from firmware_bridge.rig_process.deadman import PERIOD, UNATTENDED, Deadman
 from firmware_bridge.rig_process.door import Door, door_name
 from firmware_bridge.rig_process.protocol import (
     KEPT_SECONDS,
@@ -54,12 +55,18 @@ class RigSide:
         host: the socket to the host.
         clock: one that goes on while the machine is suspended.
         door: where the next host comes in.
+        deadman: gets its heartbeat while this loop turns for a living host.
     """
 
     def __init__(
-        self, link: Link, host: socket.socket, clock: Clock = BOOTTIME, door: Door | None = None
+        self,
+        link: Link,
+        host: socket.socket,
+        clock: Clock = BOOTTIME,
+        door: Door | None = None,
+        deadman: Deadman | None = None,
     ) -> None:
-        self._link, self._clock, self._door = link, clock, door
+        self._link, self._clock, self._door, self._deadman = link, clock, door, deadman
         self._begin(host)
         self._sending = threading.Lock()
         self._slow = threading.Lock()
@@ -114,7 +121,9 @@ class RigSide:
             "boot_seconds": link.boot_seconds,
             "confirms_stop": link.confirms_stop,
             "status_source": link.status_source,
-            "unattended": link.unattended,
+            "unattended": "; ".join(
+                filter(None, (link.unattended, "" if self._deadman is None else UNATTENDED))
+            ),
             "stops_before_sleep": self._sleep_guarded,
             "late_stop": late_stop,
             "up": link.connected,
@@ -147,7 +156,12 @@ class RigSide:
         """Handle what is due; return False when the host is gone, or has closed the link."""
         host = self._host.fileno()
         writers = [host] if self._waiting else []
-        readable, writable, _ = select.select([host, self._wake_r], writers, [], self._watch.pause)
+        pause = self._watch.pause
+        if self._deadman is not None:
+            pause = min(pause, PERIOD)
+            if self._watch.alive:
+                self._deadman.beat()
+        readable, writable, _ = select.select([host, self._wake_r], writers, [], pause)
         if self._wake_r in readable:
             os.read(self._wake_r, 4096)
         if writable:
@@ -306,7 +320,7 @@ def stay_alive() -> None:
         Path("/proc/self/oom_score_adj").write_text("-1000")
 
 
-def main(descriptor: int, opener: str, arguments: Mapping[str, Any]) -> None:
+def main(descriptor: int, opener: str, arguments: Mapping[str, Any], deadman: str | None) -> None:
     """The process: `opener` is `module:function`, called with these arguments, and returns a link."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         # The host alone ends this process, in order or by its own end.
@@ -317,11 +331,12 @@ def main(descriptor: int, opener: str, arguments: Mapping[str, Any]) -> None:
     tell_through(lambda line: host.sendall(frame(Kind.TELL, line.encode())))
     module, _, name = opener.partition(":")
     try:
+        relay = None if deadman is None else Deadman(deadman, BOOTTIME)
         link: Link = getattr(import_module(module), name)(**arguments)
     except LinkError as error:
         host.sendall(frame(Kind.REFUSED, str(error).encode()))
         return
-    rig = RigSide(link, host, door=Door(door_name(opener, arguments)))
+    rig = RigSide(link, host, door=Door(door_name(opener, arguments)), deadman=relay)
     tell_through(rig.tell)
     rig.run()
     # A driver's own threads must not outlive the rig.

@@ -13,6 +13,7 @@ from given_clock import GivenClock
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError, OnFrame
+from firmware_bridge.rig_process.deadman import Deadman
 from firmware_bridge.rig_process.protocol import Frames, Kind, numbered, request
 from firmware_bridge.rig_process.rig_side import RigSide
 
@@ -69,11 +70,12 @@ class ScriptedLink(Link):
 class Served:
     """A rig side on a thread, and the host's end of its socket."""
 
-    def __init__(self, link: ScriptedLink) -> None:
+    def __init__(self, link: ScriptedLink, relay: str | None = None) -> None:
         self.link, self.clock = link, GivenClock()
         self.host, its = socket.socketpair()
         self.host.settimeout(20)
-        self.side = RigSide(link, its, self.clock)
+        deadman = None if relay is None else Deadman(relay, self.clock)
+        self.side = RigSide(link, its, self.clock, deadman=deadman)
         self._frames = Frames()
         self.got: list[tuple[Kind, bytes]] = []
         self.thread = threading.Thread(target=self.side.run, daemon=True)
