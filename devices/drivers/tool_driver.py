@@ -50,7 +50,9 @@ class ToolDriver:
     """Time between two calls of `poll`."""
 
     def __init__(self, url: str, settings: Settings) -> None:
-        self.url, self.options, self.tables = url, settings.options, settings.tables
+        self.url = url
+        self.options: Mapping[str, Any] = settings.options
+        self.tables = settings.tables
         self.talking = threading.RLock()
         self._stop = threading.Event()
         self._began = time.monotonic()
@@ -139,13 +141,16 @@ class ToolDriver:
         except Refusal as refusal:
             status, code, message = CallStatus.REJECTED, refusal.code, refusal.message
         except Stopped:
-            code, message = "stopped", "The call was stopped."
+            pass
         except DriverFault as fault:
             code, message = fault.code, fault.message
         except TimeoutError as error:
             code, message = "no_answer", f"The hardware did not answer: {error}"
         except OSError as error:
             code, message = "link", f"The hardware is gone: {error}"
+        if status is CallStatus.FAULT and stop.is_set():
+            # What else went wrong came of it.
+            code, message = "stopped", "The call was stopped."
         now = time.monotonic()
         return Outcome(status, value, code, message, now - self._began, now - began)
 
