@@ -34,6 +34,8 @@ def test_every_shipped_driver_loads_and_says_something_of_each_tool(name: str) -
     assert driver.device is not None
     assert set(driver.tools) <= set(DEVICE_TYPES[driver.device].by_name)
     works = [tool for tool, mapped in driver.tools.items() if mapped.not_fitted is None]
+    if driver.link == "python" and not driver.tools:
+        works = list(DEVICE_TYPES[driver.device].by_name)
     assert len(works) >= 6
     if driver.link == "python":
         lacking = [tool for tool in works if not hasattr(load_class(driver.python), tool)]
