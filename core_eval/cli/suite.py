@@ -14,7 +14,8 @@ import typer
 
 from agents.baselines.floors import IDLE
 from configs.errors import ConfigError
-from configs.suite_manifest import CANARY, HeldOut, Manifest
+from configs.suite_manifest import CANARY, HeldOut
+from configs.task import Task
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import tracked
 from core_eval.cli.suite_check import check
@@ -81,7 +82,7 @@ def build(
     write_file(out, "--out", json_text(manifest.as_json(), indent=2) + "\n")
     print(f"pathrig: {out} holds the manifest of suite {suite}", file=sys.stderr)
     if card is not None:
-        write_file(card, "--card", dataset_card(manifest, tasks, _floors(db, manifest)))
+        write_file(card, "--card", dataset_card(manifest, tasks, _floors(db, suite, tasks)))
         print(f"pathrig: {card} holds the card of suite {suite}", file=sys.stderr)
 
 
@@ -104,7 +105,7 @@ def export(
     manifest, tasks = manifest_and_tasks(suite)
     try:
         with nullcontext() if db is None else LogReader(db) as log:
-            names = write_dataset(manifest, tasks, out, log, tracked, _floors(db, manifest))
+            names = write_dataset(manifest, tasks, out, log, tracked, _floors(db, suite, tasks))
     except ExportError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -136,6 +137,6 @@ def reveal(
 app.command()(check)
 
 
-def _floors(db: Path | None, manifest: Manifest) -> Sequence[Bound]:
+def _floors(db: Path | None, suite: str, tasks: Sequence[Task]) -> Sequence[Bound]:
     """Return what the baselines of a log pass of this suite; nothing where it measured another one."""
-    return () if db is None else bounds(episodes_of(db, (manifest.measured,)), IDLE)
+    return () if db is None else bounds(episodes_of(db, suite, tasks), IDLE)

@@ -15,6 +15,7 @@ from agents.baselines.floors import IDLE
 from agents.baselines.mutated import KINDS as MISTAKES
 from agents.names import agent_name
 from configs.difficulty import Measured, MeasuredTask
+from configs.suites import read_suite
 from core_eval.cli.output import Json, UsageError, console, print_json, write_file
 from core_eval.cli.progress import progress
 from core_eval.cli.suites import Suite, episodes_of, manifest_of, read_manifest
@@ -124,12 +125,13 @@ def _planners() -> list[str]:
 def _episodes(suite: str, agents: list[str], seed: int, db: Path, jobs: int) -> list[EpisodeRow]:
     """Run every agent on every task in the task's own world; return the episodes.
 
-    What the log holds of the same suite and seed is not run again.
+    What the log holds of the suite's tasks as they are now, with the same seed, is not run again.
     """
     places, measured = task_places([], [suite], [])
+    tasks = read_suite(suite).tasks
 
     def kept() -> list[EpisodeRow]:
-        return [row for row in episodes_of(db, measured) if row.seed == seed] if db.exists() else []
+        return [row for row in episodes_of(db, suite, tasks) if row.seed == seed] if db.exists() else []
 
     done = {(row.task, row.agent) for row in kept()}
     cells = tuple(

@@ -74,10 +74,6 @@ class Assignment:
 def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
     """Return the log's row for the start, with all that is needed to score without the task's file."""
     task = what.task
-    world = None if task.world is None else task.world.state.model_dump(mode="json")
-    goal = None
-    if task.goal is not None:
-        goal = {key: pattern.plain() for key, pattern in task.goal.patterns.items()}
     return EpisodeStart(
         number=what.number,
         task=task.id,
@@ -87,17 +83,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         agent=what.agent_name,
         scaffold=agent.scaffold,
         seed=what.seed,
-        definition=Definition(
-            task.prompt,
-            task.automaton.to_json(),
-            goal,
-            task.offered.schemas(),
-            world,
-            task.answer,
-            [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,
-            None if task.world is None else task.world.type.version,
-            task.decline,
-        ),
+        definition=task_definition(task),
         init=task.init,
         limits=asdict(limits),
         guard=what.guard or GuardMode.OBSERVE,
@@ -106,6 +92,24 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         twin=twin_of(session.config, task),
         template_=task.template,
         hazards=what.hazards,
+    )
+
+
+def task_definition(task: Task) -> Definition:
+    """Return what the log keeps of a task."""
+    goal = None
+    if task.goal is not None:
+        goal = {key: pattern.plain() for key, pattern in task.goal.patterns.items()}
+    return Definition(
+        task.prompt,
+        task.automaton.to_json(),
+        goal,
+        task.offered.schemas(),
+        None if task.world is None else task.world.state.model_dump(mode="json"),
+        task.answer,
+        [caution.model_dump(exclude_defaults=True) for caution in task.cautions] or None,
+        None if task.world is None else task.world.type.version,
+        task.decline,
     )
 
 
