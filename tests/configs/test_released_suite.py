@@ -1,11 +1,13 @@
+import json
 from statistics import median
 
 import pytest
 
+from configs.operator import ASK
 from configs.released_suite import FILE, as_text, golden_length
 from configs.suite_manifest import CANARY
-from configs.suites import read_suite
-from configs.tasks_loader import _shipped_entries, task_files
+from configs.suites import every_task, read_suite
+from configs.tasks_loader import _shipped_entries, task_files, template_keys
 from configs.worlds_loader import make_simulator
 from core_eval.text.streams import STREAMS, world_stream
 from core_eval.verify.task import example_calls, score_faults, try_calls
@@ -26,6 +28,28 @@ def test_the_suite_is_large_and_long_enough() -> None:
     assert not SUITE.malformed
     assert len({task.id for task in SUITE.tasks}) == len(SUITE.tasks) >= 300
     assert median(golden_length(task) for task in SUITE.tasks if task.answer is None) >= 6
+
+
+def test_there_are_long_tasks_of_each_kind() -> None:
+    """Of each kind as many as the suite is said to have; a task may be of several."""
+    tasks = [task for task in every_task().tasks if "@" not in task.id]
+    long = [task for task in tasks if task.answer is None and 8 <= golden_length(task) <= 25]
+    loops = ('"optional"', '"until"', '"repeat"')
+    kinds = {
+        "long": (110, long),
+        "24 golden paths": (60, [t for t in long if len(list(t.automaton.golden_paths(limit=24))) == 24]),
+        "optional steps or loops": (
+            40,
+            [t for t in long if any(word in json.dumps(template_keys(t), default=str) for word in loops)],
+        ),
+        "two worlds": (30, [t for t in tasks if t.world and t.world.name in ("office", "accounting")]),
+        "must ask": (
+            30,
+            [t for t in tasks if any(s.tool == ASK and s.fact for s in t.automaton.symbols.values())],
+        ),
+        "restraint": (30, [t for t in tasks if "restraint" in t.file.name]),
+    }
+    assert {name: len(found) for name, (least, found) in kinds.items() if len(found) < least} == {}
 
 
 def test_every_task_file_has_the_canary() -> None:
