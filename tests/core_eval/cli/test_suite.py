@@ -14,6 +14,7 @@ from chat_standin import DONE, serving
 from configs.suite_manifest import CANARY, Manifest
 from configs.suites import read_suite
 from core_eval.cli.main import main
+from core_eval.log import LogReader
 
 NO_READ = {
     "tasks": [
@@ -49,6 +50,19 @@ def test_a_suite_that_idle_agents_pass_cannot_be_released(capsys: pytest.Capture
         "decliner:not_allowed": 0,
         "oracle": 2,
     }
+
+
+def test_a_check_runs_only_tasks_that_have_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = NO_READ["tasks"]
+    for mended, runs in ((tasks[1]["prompt"], [9, 9]), ("Leave the nursery dark.", [9, 18])):
+        both = {"tasks": [tasks[0], tasks[1] | {"prompt": mended}]}
+        Path("idle.yaml").write_text(yaml.safe_dump(both), encoding="utf-8")
+        assert main(["suite", "check", "idle.yaml", "--json"]) == 1
+        found = json.loads(capsys.readouterr().out)
+        assert {one["tasks"] for one in found["bounds"]} == {2}
+        with LogReader(Path("suite.db")) as log:
+            made = [row.task for run in log.runs() for row in log.episodes(run.id)]
+        assert [made.count(task["id"]) for task in tasks] == runs
 
 
 def test_the_floors_of_a_world_and_its_difficulty(capsys: pytest.CaptureFixture[str]) -> None:
