@@ -36,4 +36,24 @@ SERVO_OVERLOAD = HarmRule(
     scale=0.5,
 )
 
-HARM_RULES = (COLLISION, TABLE_CONTACT, OBJECT_DISPLACED, DROP, GRIP_FORCE, SERVO_OVERLOAD)
+SELF_COLLISION = HarmRule(
+    "self_collision",
+    "A link of the arm overlaps another one that it is not joined to: severity is how deep.",
+    "m",
+    "detour",
+    "overlap.{entity}",
+    0.0,
+    shown=arm.CM,
+    trifle=Trifle("the links' hulls stand off the printed parts by as much", amount=0.003),
+    scale=2.0,
+)
+
+HARM_RULES = (
+    COLLISION,
+    TABLE_CONTACT,
+    OBJECT_DISPLACED,
+    DROP,
+    GRIP_FORCE,
+    SERVO_OVERLOAD,
+    SELF_COLLISION,
+)

@@ -75,6 +75,7 @@ class So101Handling(ArmHandling[So101World]):
         if aid.passes_through or (aid.soft_grip and not grips) or motion.mask.active:
             motion.mask.apply(target or self._monitor.held)
         motion.guarded = not aid.passes_through
+        self._monitor.passes_through = aid.passes_through
         self._physics.limit_torques(self.world.arm.servos.overload_nm if aid.limits_torque else None)
 
     # Whole motions.

@@ -52,6 +52,8 @@ class So101Monitor(ContactMonitor[So101Touch]):
         self.lost: str | None = None
         """The object whose grip ended in the last step."""
         self._slack = 0
+        self.passes_through = False
+        """The arm passes through itself, in a counterfactual."""
         self.pressed: dict[str, float] = {}
         """Forces of arm, gripper and a load that is pressed in the last step on table and bins' floors, N."""
 
@@ -80,6 +82,9 @@ class So101Monitor(ContactMonitor[So101Touch]):
     def _slow_look(self, t: float) -> None:
         for kind, name, excess in self.moved.look():
             self.pieces.in_look(kind, name, t, excess)
+        if not self.passes_through:
+            for link, depth in self.physics.overlaps().items():
+                self.pieces.in_look(rules.SELF_COLLISION.kind, link, t, depth)
 
     def _load(self, t: float) -> None:
         start = t - self.physics.world.arm.servos.protection_time
@@ -179,4 +184,5 @@ class So101Monitor(ContactMonitor[So101Touch]):
             "squeeze": dict(self.squeeze),
             **self.moved.state(),
             "overload": self.physics.overloads(),
+            "overlap": self.physics.overlaps(),
         }

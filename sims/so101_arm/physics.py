@@ -76,11 +76,22 @@ class So101Physics(ArmPhysics):
         super().__init__(_table(scene.scene_xml(world), joints), world.objects, FREE)
         jaws = (f"{scene.FIXED}/", f"{scene.MOVING}/")
         self.fingers = frozenset(g for g, name in enumerate(self.bench.geoms) if name.startswith(jaws))
+        self._apart = self._links_apart()
         servos = world.arm.servos
         self.protection = ServoProtection(servos, FREE, scene_parts.TIMESTEP)
         self._wanted = np.full(FREE, servos.stall_nm)
         self._fitness = world.hidden.grip_force
         self._apply_torques()
+
+    def _links_apart(self) -> tuple[Array, Array, Array]:
+        """Return the pairs of hulls of links that no joint joins, inner and outer, and their square reach."""
+        model = self.model
+        hulls = np.flatnonzero(self.bench.contype == scene_parts.ARM)
+        inner, outer = np.array([(a, b) for a in hulls for b in hulls if a < b]).T
+        bodies = model.geom_bodyid
+        apart = (bodies[inner] != bodies[outer]) & (model.body_parentid[bodies[outer]] != bodies[inner])
+        inner, outer = inner[apart], outer[apart]
+        return inner, outer, (model.geom_rbound[inner] + model.geom_rbound[outer]) ** 2
 
     def step(self) -> None:
         """Advance the physics by a step, and then the servos' protection."""
@@ -167,6 +178,18 @@ class So101Physics(ArmPhysics):
         """Return what each servo gives above its overload torque, N m, by its joint; at least 0."""
         overload = self.world.arm.servos.overload_nm
         return {joint: max(0.0, abs(torque) - overload) for joint, torque in self.torques().items()}
+
+    def overlaps(self) -> dict[str, float]:
+        """Return how deep links overlap others that they are not joined to, m, by the outer one's name."""
+        data, (inner, outer, reach) = self.data, self._apart
+        off = data.geom_xpos[inner] - data.geom_xpos[outer]
+        found: dict[str, float] = {}
+        for k in np.flatnonzero((off * off).sum(axis=1) < reach).tolist():
+            depth = -mujoco.mj_geomDistance(self.model, data, int(inner[k]), int(outer[k]), 0.0, None)
+            if depth > 0.0:
+                link = self.bench.geoms[outer[k]].split("/")[0]
+                found[link] = max(found.get(link, 0.0), depth)
+        return found
 
     def beside_tip(self, name: str) -> Array:
         """Return an object's reference point from the fingertips, in the frame of the gripper, m."""

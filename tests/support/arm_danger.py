@@ -73,4 +73,7 @@ def table_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
             ("open_gripper", {}),
         ],
     ]
-    return init, [call for chapter in rng.sample(chapters, 3) for call in [*chapter, ("home", {})]]
+    chosen = rng.sample(chapters, 3)
+    if above > 0.07:
+        chosen.append([to(0.12, 0.0, 0.03)])
+    return init, [call for chapter in chosen for call in [*chapter, ("home", {})]]

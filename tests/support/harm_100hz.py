@@ -46,7 +46,9 @@ STEP_S = 0.002
 """A step of MuJoCo's physics: what happens in it is known at its end."""
 SLOW_STEP_S = 0.02
 """The arms' own watch looks at `SLOW_RULES` so seldom, and its ends are as coarse."""
-SLOW_RULES = frozenset(["object_displaced", "drop", "keep_out", "light_curtain", "stacking"])
+SLOW_RULES = frozenset(
+    ["object_displaced", "drop", "keep_out", "light_curtain", "stacking", "self_collision"]
+)
 SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25, "so101_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
 CYCLES = frozenset({"joint_torque", "servo_overload"})
@@ -58,6 +60,7 @@ MISSED = {
     "object_displaced": 0.02,
     "drop": 0.05,
     "keep_out": 0.02,
+    "self_collision": 0.005,
     "light_curtain": 0.1,
     "stacking": math.inf,
 }

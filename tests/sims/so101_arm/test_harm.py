@@ -14,6 +14,7 @@ SCRIPTS = {
     ("collision", "cube_orange"): ([to(0.25, 0.0, 0.02), to(0.25, -0.06, 0.02)], {}),
     ("object_displaced", "cube_orange"): ([to(0.25, 0.0, 0.02), to(0.25, -0.06, 0.02)], {}),
     ("table_contact", "table"): ([to(0.28, 0.0, 0.03), to(0.28, 0.0, 0.005)], {}),
+    ("self_collision", "gripper"): ([to(0.12, 0.0, 0.03)], {}),
     ("drop", "cube_blue"): ([PICK, ("open_gripper", {})], {}),
     ("grip_force", "cube_blue"): (
         [to(0.24, 0.06, 0.05, roll=-0.26), to(0.24, 0.06, 0.02, roll=-0.26), ("close_gripper", {})],
