@@ -89,13 +89,18 @@ def require_variable(file: YamlFile, key: str, variable: str, server: str) -> No
     require(file, key, f"sends the environment variable {variable} to {server}")
 
 
+def user_file(name: str) -> Path:
+    """Return the place of a file of this user's own settings: `$XDG_CONFIG_HOME/pathrig/NAME`."""
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return config / "pathrig" / name
+
+
 class TrustedFiles:
     """The list of files that a user trusts: a line `SHA256  PATH` each. A changed file is another file."""
 
     def __init__(self, path: Path | None = None) -> None:
         """Use the list at `path`; default: `$XDG_CONFIG_HOME/pathrig/trusted`."""
-        config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-        self.path = path or config / "pathrig" / "trusted"
+        self.path = path or user_file("trusted")
 
     def __contains__(self, file: Path) -> bool:
         """Return whether a file with this content is trusted."""

@@ -19,6 +19,7 @@ from core_eval.cli.references import (
     episode_filter,
     parted,
 )
+from core_eval.cli.verify import verify
 from core_eval.export import FORMATS, ExportError
 from core_eval.export import export as export_log
 from core_eval.log import LogReader
@@ -31,6 +32,7 @@ from core_eval.snapshot.record import record as record_episodes
 from sims.picture_error import PictureError
 
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
+app.command("verify", hidden=True)(verify)
 FormatName = Literal[
     "csv", "jsonl", "parquet", "openai", "otel", "inspect", "mcap", "rrd", "paper", "datasette"
 ]

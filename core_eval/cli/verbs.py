@@ -35,6 +35,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "rigs": "List, test, set up and calibrate rigs.",
         "models": "List models, and check one before a run.",
         "log": "Copy, search, export and picture a log.",
+        "verify": "Check that a log is what its runs wrote.",
         "firmware": "Compile a task for the guard on a chip.",
     },
     "More": {

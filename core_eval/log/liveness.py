@@ -7,6 +7,8 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+from core_eval.log.chain import Part, add_record, is_chained
+from core_eval.log.connection import transaction
 from core_eval.log.schema import OF_ITS_STEPS
 
 
@@ -59,12 +61,15 @@ def mark_aborted(connection: sqlite3.Connection) -> list[int]:
     ).fetchall()
     dead = [row[0] for row in running if not ProcessIdentity(row[1], row[2], row[3]).alive()]
     for episode in dead:
-        connection.execute(
-            f"UPDATE episode SET status = 'aborted', error = ?, ended = {ENDED_SQL}"
-            " WHERE id = ? AND status = 'running'",
-            (ABORTED, episode),
-        )
-        connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (episode,))
+        with transaction(connection):
+            marked = connection.execute(
+                f"UPDATE episode SET status = 'aborted', error = ?, ended = {ENDED_SQL}"
+                " WHERE id = ? AND status = 'running'",
+                (ABORTED, episode),
+            )
+            connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (episode,))
+            if marked.rowcount and is_chained(connection, episode):
+                add_record(connection, episode, [Part("end")])
     return dead
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core_eval.log.chain import Part, add_record
 from core_eval.log.connection import insert, transaction
 from core_eval.log.row_map import columns
 from core_eval.log.rows import RigStatusRow
@@ -59,6 +60,7 @@ class PendingRows:
         self.samples: list[Sample] = []
         self.truths: list[Truth] = []
         self._statuses: list[RigStatusRow] = []
+        self._parts: list[Part] = []
         self._last_status: RigStatusRow | None = None
         self._written = self._next = _Written()
         self._flushed = time.monotonic()
@@ -89,16 +91,33 @@ class PendingRows:
                 ],
             )
             self._next = replace(self._written, samples=first + len(self.samples))
+            self._parts = []
+            self._record_rows("samples", first, self._next.samples)
             for truth in self.truths:
                 self._write_truth(truth)
-            for status in self._statuses:
+            self._record_rows("truths", self._written.truths, self._next.truths)
+            rows = [
                 insert(self._connection, "rig_status", episode_id=self._episode, **columns(status))
+                for status in self._statuses
+            ]
+            if rows:
+                self._record_rows("statuses", rows[0], rows[-1] + 1)
             yield
+            if self._parts:
+                add_record(self._connection, self._episode, self._parts)
         self._written = self._next
         self.samples.clear()
         self.truths.clear()
         self._statuses.clear()
         self._flushed = time.monotonic()
+
+    def record(self, kind: str, row: int = 0) -> None:
+        """Cover a row by the record of the transaction that runs; it is read at the transaction's end."""
+        self._parts.append(Part(kind, row, row))
+
+    def _record_rows(self, kind: str, first: int, end: int) -> None:
+        if end > first:
+            self._parts.append(Part(kind, first, end - 1))
 
     def _write_truth(self, truth: Truth) -> None:
         n, text = self._next.truths, to_json(dict(truth.state))

@@ -610,6 +610,19 @@ CREATE TABLE blame (
     share REAL NOT NULL CHECK (share BETWEEN 0 AND 1),       -- the shares of an event sum to 1
     PRIMARY KEY (harm, step)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE chain (                                         -- records of what changes no more
+    id INTEGER PRIMARY KEY,                                  -- episode_id * 2**24 + number, from 0
+    episode_id INTEGER NOT NULL REFERENCES episode(id) ON DELETE CASCADE,
+    covers TEXT NOT NULL,                                    -- kinds of rows, with their numbers
+    checks BLOB NOT NULL,                                    -- 16 bits of the CRC-32 of each column, each row
+    hash BLOB NOT NULL                                       -- of the hash before, and of the record
+) STRICT;
+CREATE TABLE signature (
+    run_id INTEGER PRIMARY KEY REFERENCES run(id) ON DELETE CASCADE,
+    content TEXT NOT NULL CHECK (json_valid(content)),       -- run, its end, last hashes of its episodes
+    public_key BLOB NOT NULL,                                -- Ed25519, 32 bytes
+    signature BLOB NOT NULL                                  -- 64 bytes
+) STRICT;
 """
 
 MIGRATIONS: tuple[str, ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from core_eval.log.chain import Part, add_record, heads, signed_text
 from core_eval.log.connection import connect, insert, transaction, update
 from core_eval.log.liveness import ProcessIdentity, mark_aborted
 from core_eval.log.pending_rows import PendingRows
@@ -37,6 +39,7 @@ from core_eval.log.rows import (
     Verdict,
 )
 from core_eval.log.schema import OF_ITS_STEPS
+from core_eval.log.signing import KeyFileError, sign
 from core_eval.text.json_text import plain_text, to_json
 from devices.device import Truth
 from devices.outcome import Outcome
@@ -84,9 +87,20 @@ class RunLog:
             return insert(self.connection, "run", created=time.time(), **row)
 
     def end_run(self, run_id: int) -> None:
-        """Mark the run as complete."""
-        with self.lock:
-            update(self.connection, "run", run_id, ended=time.time())
+        """Mark the run as complete, and sign its chains."""
+        ended = time.time()
+        with self.lock, transaction(self.connection):
+            update(self.connection, "run", run_id, ended=ended)
+            if not (chains := heads(self.connection, run_id)):
+                return
+            content = signed_text(run_id, ended, chains)
+            try:
+                key, signature = sign(content.encode())
+            except KeyFileError as error:
+                print(f"pathrig: run {run_id} is chained, not signed: {error}", file=sys.stderr)
+                return
+            row = {"content": content, "public_key": key, "signature": signature}
+            insert(self.connection, "signature", run_id=run_id, **row)
 
     def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:
         """Add an episode, `running` until `EpisodeLog.end`."""
@@ -106,6 +120,7 @@ class RunLog:
                 boot_id=me.boot_id,
                 **columns(start),
             )
+            add_record(self.connection, episode, [Part("begin")])
         row = EpisodeRow(
             id=episode,
             run_id=run_id,
@@ -181,9 +196,10 @@ class RunLog:
 
     def note(self, episode: int, state: str, detail: Mapping[str, Any] | None) -> None:
         """Add an action or a finding of the host to the statuses of the episode's rig."""
-        with self.lock:
-            row = RigStatusRow(time.time(), "host", state, detail)
-            insert(self.connection, "rig_status", episode_id=episode, **columns(row))
+        with self.lock, transaction(self.connection):
+            row = columns(RigStatusRow(time.time(), "host", state, detail))
+            number = insert(self.connection, "rig_status", episode_id=episode, **row)
+            add_record(self.connection, episode, [Part("statuses", number, number)])
 
     def definition(self, definition: Definition) -> int:
         """Return the id of a task's definition, which is added where it is new."""
@@ -219,11 +235,13 @@ class EpisodeLog:
         """Log a step before its call is sent, with the agent's turn that led to it."""
         now = time.time()
         with self._log.lock, self._pending.transaction():
-            self.turn(intent.k, turn)
+            self._turn(intent.k, turn)
             step = insert(self._log.connection, "step", episode_id=self.id, t_intent=now, **columns(intent))
             if self._question is not None:
                 update(self._log.connection, "question", self._question, step_id=step)
+                self._pending.record("question", self._question)
                 self._question = None
+            self._pending.record("intent", step)
         given = {one.name: getattr(intent, one.name) for one in fields(intent)}
         return StepRow(id=step, t_intent=now, turn=turn, **given)
 
@@ -242,15 +260,20 @@ class EpisodeLog:
             update(self._log.connection, "question", question, **told)
 
     def turn(self, k: int, turn: Turn) -> None:
-        """Log the agent's turn: with `intent` for a step, alone for a last turn without a call."""
-        with self._log.lock:
-            insert(self._log.connection, "turn", episode_id=self.id, k=k, **columns(turn, Turn))
+        """Log the agent's last turn, which has no call."""
+        with self._log.lock, self._pending.transaction():
+            self._turn(k, turn)
+
+    def _turn(self, k: int, turn: Turn) -> None:
+        insert(self._log.connection, "turn", episode_id=self.id, k=k, **columns(turn, Turn))
+        self._pending.record("turn", k)
 
     def prompt(self, prompt: PromptRow) -> None:
         """Log what the model is given before its first answer."""
         with self._log.lock, self._pending.transaction():
             number = self._log.once("prompt", columns(prompt))
             update(self._log.connection, "episode", self.id, prompt_id=number)
+            self._pending.record("prompt")
 
     def result(self, step: StepRow, outcome: Outcome, verdict: Verdict) -> StepRow:
         """Log how the step ended, and the automaton's verdict; return its row."""
@@ -267,6 +290,7 @@ class EpisodeLog:
         )
         with self._log.lock, self._pending.transaction():
             update(self._log.connection, "step", step.id, **columns(row))
+            self._pending.record("result", step.id)
         return row
 
     def sample(self, sample: Sample) -> None:
@@ -299,14 +323,16 @@ class EpisodeLog:
     def started_on(self, device: str, simulated: bool, guard: str) -> None:
         """Log the rig's device type, once it answered, and the resulting guard mode."""
         row = {"device": device, "simulated": int(simulated), "guard": guard}
-        with self._log.lock:
+        with self._log.lock, self._pending.transaction():
             update(self._log.connection, "episode", self.id, **row)
+            self._pending.record("started")
         self.row = replace(self.row, device=device, simulated=simulated, guard=guard)
 
     def machine_cost(self, cost: MachineCost) -> None:
         """Log the resource usage of the episode on the agent's machine."""
-        with self._log.lock:
+        with self._log.lock, self._pending.transaction():
             insert(self._log.connection, "machine_cost", episode_id=self.id, **columns(cost))
+            self._pending.record("cost")
 
     def end(
         self,
@@ -331,3 +357,4 @@ class EpisodeLog:
                 said=plain_text(said) if said else None,
             )
             self._log.connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (self.id,))
+            self._pending.record("end")
