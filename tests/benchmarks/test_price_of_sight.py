@@ -1,0 +1,25 @@
+"""The price of sight: what is bought first, and what is never bought."""
+
+import pytest
+
+from benchmarks.price_of_sight import Event, bought, tables
+
+EVENTS = [
+    Event("runoff", 4.0, frozenset(), True),
+    Event("leaching", 3.0, frozenset({"probe"}), False),
+    Event("leaching", 2.0, frozenset({"probe", "meter"}), False),
+    Event("near", 1.0, frozenset(), False),
+]
+
+
+def test_the_most_cost_for_its_price_is_bought_first_and_what_shows_no_more_never() -> None:
+    choices = list(bought(EVENTS, {"probe": 100.0, "meter": 10.0, "useless": 1.0}))
+    assert [(one.sensors, one.cost, pytest.approx(one.detected)) for one in choices] == [
+        ((), 0.0, 0.4),
+        (("meter",), 10.0, 0.6),
+        (("meter", "probe"), 110.0, 0.9),
+    ]
+    lines = list(tables(EVENTS, choices, "USD"))
+    assert "| + probe | 110 | 90.0% |" in lines
+    assert "| near | 1 | 10.0% | 0% | 0% |" in lines
+    assert "| leaching | 2 | 50.0% | 0% | 100% |" in lines
