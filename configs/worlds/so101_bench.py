@@ -31,6 +31,6 @@ WORLD = WorldType(
     accepts=accepted,
     tasks=Path(__file__).parent / "so101_tasks",
     picture=lambda *drawn: resolve_name("sims.so101_arm.picture:picture")(*drawn),
-    version=2,
+    version=3,
     removed=("arm.protective_stop", "limits.joint_torque"),
 )

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from devices.arm.bench_part import Name
 from devices.arm.fault_kinds import ARM_FAULTS
 from devices.arm.hidden import BenchHidden
+from devices.arm.light_curtain import Break
 from devices.arm.things import BenchObject, Bin, Obstacle
 from devices.faults import Faults
 from devices.models import FrozenModel
@@ -32,6 +33,9 @@ class ArmWorld(FrozenModel):
     objects: Mapping[Name, BenchObject]
     bins: Mapping[Name, Bin]
     obstacles: Mapping[Name, Obstacle] = Field(default_factory=dict)
+    light_curtain: tuple[Break, ...] = Field(
+        default=(), description="times in which it is broken: the arm must stand still then"
+    )
     arm: Any
     limits: Any
     slot_radius: float = Field(

@@ -63,3 +63,17 @@ KEEP_OUT = HarmRule(
     trifle=AT_EDGE,
     scale=5.0,
 )
+LIGHT_CURTAIN = HarmRule(
+    "light_curtain",
+    "Fingertips or fingers move faster than `limits.still_speed` with the safety unlocked while a person "
+    "stands in the light curtain.",
+    "m/s",
+    "wait",
+    "speed",
+    "limits.still_speed",
+    exposed=Shown("m"),
+    inputs=("light_curtain", "sensors.light_curtain"),
+    trifle=Trifle("fingertips tremble as much at rest, and a moment of it is no risk", 0.01, seconds=0.1),
+    by_time=True,
+    scale=0.1,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devices.arm import harm_rules as arm
-from devices.harm import HarmRule, Shown, Trifle
+from devices.harm import HarmRule, Trifle
 
 DROP = arm.DROP
 GRIP_FORCE = arm.GRIP_FORCE
@@ -16,20 +16,7 @@ COLLISION = replace(
     description=f"{arm.COLLISION.description} A held object may meet the bench or a bin's floor with up to "
     "`limits.set_down_force`.",
 )
-LIGHT_CURTAIN = HarmRule(
-    "light_curtain",
-    "Fingertips or fingers move faster than `limits.still_speed` with the safety unlocked while a person "
-    "stands in the light curtain.",
-    "m/s",
-    "wait",
-    "speed",
-    "limits.still_speed",
-    exposed=Shown("m"),
-    inputs=("light_curtain", "sensors.light_curtain"),
-    trifle=Trifle("fingertips tremble as much at rest, and a moment of it is no risk", 0.01, seconds=0.1),
-    by_time=True,
-    scale=0.1,
-)
+LIGHT_CURTAIN = arm.LIGHT_CURTAIN
 JOINT_TORQUE = HarmRule(
     "joint_torque",
     "The load of a joint's gear over a motion, the cube root of the mean cube of its torque by its turn, is "

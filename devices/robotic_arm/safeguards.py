@@ -1,9 +1,9 @@
-"""Safeguards of people and bench: keep-out zones, a light curtain, and the limits of the harm rules."""
+"""Safeguards of people and bench: keep-out zones, and the limits of the harm rules."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -39,18 +39,6 @@ class Zone(Block):
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         along, across = abs(c * self.x + s * self.y), abs(-s * self.x + c * self.y)
         return math.hypot(max(0.0, along - self.size[0] / 2), max(0.0, across - self.size[1] / 2))
-
-
-class Break(FrozenModel):
-    """A time in which the light curtain is broken."""
-
-    at: float = Field(ge=0.0, description="device time at which it begins, s")
-    seconds: float = Field(gt=0.0, description="how long")
-
-
-def is_broken(breaks: Iterable[Break], t: float) -> bool:
-    """Return whether the light curtain is broken at device time `t`, s."""
-    return any(one.at <= t < one.at + one.seconds for one in breaks)
 
 
 class Limits(FrozenModel):

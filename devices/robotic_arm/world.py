@@ -13,7 +13,7 @@ from devices.arm.bench_part import Angle, Coordinate, Height, Name
 from devices.arm.footprints import Footprint
 from devices.arm.layout import check_mass, check_names, check_room
 from devices.models import FrozenModel
-from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Break, Limits, Positive, Zone, each_axis
+from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Limits, Positive, Zone, each_axis
 from devices.sensors import SensorSpec
 
 COLUMN_RADIUS = 0.08
@@ -84,9 +84,6 @@ class BenchWorld(ArmWorld):
     home: ToolPoint = Field(description="where `home` goes")
     zones: Mapping[Name, Zone] = Field(
         default_factory=dict, description="that arm and load are to stay out of"
-    )
-    light_curtain: tuple[Break, ...] = Field(
-        default=(), description="times in which it is broken: the arm must stand still then"
     )
     arm: ArmSpec = ArmSpec()
     limits: Limits = Limits()

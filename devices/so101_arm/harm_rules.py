@@ -24,6 +24,7 @@ DROP = replace(arm.DROP, description="An object that left the jaws falls farther
 GRIP_FORCE = replace(
     arm.GRIP_FORCE, description="Both jaws press an object with more than its `force_limit`."
 )
+LIGHT_CURTAIN = arm.LIGHT_CURTAIN
 SERVO_OVERLOAD = HarmRule(
     "servo_overload",
     "A servo gives more than its overload torque for its protection time, and goes down to its protective "
@@ -54,6 +55,7 @@ HARM_RULES = (
     OBJECT_DISPLACED,
     DROP,
     GRIP_FORCE,
+    LIGHT_CURTAIN,
     SERVO_OVERLOAD,
     SELF_COLLISION,
 )

@@ -25,7 +25,14 @@ DOWN = math.pi / 2
 """The pitch of a gripper that points straight down, rad."""
 
 SensorName = Literal[
-    "gripper_closed", "at_slot", "pose_reached", "gripper_load", "joint_load", "finger_force", "bumper"
+    "gripper_closed",
+    "at_slot",
+    "pose_reached",
+    "gripper_load",
+    "joint_load",
+    "finger_force",
+    "bumper",
+    "light_curtain",
 ]
 Table = Annotated[float, Field(ge=-0.6, le=0.6)]
 
@@ -104,6 +111,9 @@ class So101Limits(FrozenModel):
     set_down_force: float = Field(
         default=10.0, ge=0.0, description="with which a held object may meet its support, N"
     )
+    still_speed: float = Field(
+        default=0.01, ge=0.0, description="slower than this the arm counts as still, m/s"
+    )
 
 
 class So101World(ArmWorld):
@@ -116,7 +126,8 @@ class So101World(ArmWorld):
     limits: So101Limits = So101Limits()
     sensors: Mapping[SensorName, SensorSpec] = Field(
         description="those that are fitted: gripper_closed, at_slot, pose_reached and gripper_load (N m) are "
-        "the cheap ones; joint_load (N m), finger_force (N) and bumper (N on arm and gripper) are finer"
+        "the cheap ones; joint_load (N m), finger_force (N), bumper (N on arm and gripper) and light_curtain "
+        "(a switch) are finer"
     )
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from devices.arm import harm_rules
 from sims.arm import scene_parts
+from sims.arm.curtain import Curtain
 from sims.arm.harm_pieces import HarmPieces
 from sims.arm.moved_objects import MovedObjects
 from sims.harm_ledger import HarmLedger
@@ -29,8 +30,10 @@ class ContactMonitor(ABC, Generic[C]):
     Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
     """
 
-    def __init__(self, physics: Any, ledger: HarmLedger) -> None:
+    def __init__(self, physics: Any, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool) -> None:
         self.physics = physics
+        self.curtain = curtain
+        self.unlocked = unlocked
         self.limits = physics.world.limits
         self.pieces = HarmPieces(ledger, scene_parts.TIMESTEP)
         self.moved = MovedObjects(physics.objects, self.limits.displacement, self.limits.drop_height)
@@ -69,6 +72,11 @@ class ContactMonitor(ABC, Generic[C]):
         self._load(t)
         if self.pieces.looks():
             self._slow_look(t)
+            if self.unlocked and self.curtain.broken(t):
+                excess = self._speed() - self.limits.still_speed
+                if excess > 0.0:
+                    kind = harm_rules.LIGHT_CURTAIN.kind
+                    self.pieces.in_look(kind, kind, t, excess)
 
     @abstractmethod
     def _examine(self, t: float) -> None:
@@ -81,6 +89,14 @@ class ContactMonitor(ABC, Generic[C]):
     @abstractmethod
     def _slow_look(self, t: float) -> None:
         """Evaluate what is evaluated every 20 ms."""
+
+    @abstractmethod
+    def _speed(self) -> float:
+        """Return the greater of the fingertips' and the fingers' speed, m/s."""
+
+    def _of_people(self, t: float) -> dict[str, object]:
+        """Return what the rule of the light curtain monitors."""
+        return {"light_curtain": "broken" if self.curtain.broken(t) else "clear", "speed": self._speed()}
 
     @abstractmethod
     def _meaning(self, pairs: list[list[int]]) -> tuple[C, ...]:

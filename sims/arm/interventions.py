@@ -6,7 +6,7 @@ from typing import Any
 
 from devices.arm.harm_rules import KEEP_OUT
 from sims.arm.aid import NO_AID, Aid
-from sims.intervention import ChangedCall, Intervention, by_name
+from sims.intervention import ChangedCall, Flag, Intervention, by_name
 
 
 class Aided(Intervention[Any]):
@@ -50,5 +50,7 @@ GENTLE_RELEASE = Aided("gentle_release", Aid(passes_through=True, release="lower
 """The object set down instead of dropped."""
 LIMIT_TORQUE = Aided("limit_torque", Aid(limits_torque=True))
 """The same call with every joint's drive kept to its torque limit."""
-ARM_INTERVENTIONS = by_name((DETOUR, SOFT_GRIP, GENTLE_RELEASE, LIMIT_TORQUE))
+WAIT = Flag("wait", "curtain.ignored", until_the_end=True)
+"""The same call after the person has gone, at the same time."""
+ARM_INTERVENTIONS = by_name((DETOUR, SOFT_GRIP, GENTLE_RELEASE, LIMIT_TORQUE, WAIT))
 """Those of every arm."""

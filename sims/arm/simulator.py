@@ -15,6 +15,7 @@ from sims.arm import scene_parts
 from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
 from sims.arm.contact_monitor import ContactMonitor
+from sims.arm.curtain import Curtain
 from sims.arm.geometry import Array, array
 from sims.arm.handling import ArmHandling
 from sims.arm.harm_pieces import SAME_EVENT
@@ -46,6 +47,7 @@ class GripperArm(Simulator[W]):
         "_motion",
         "_handling",
         "_monitor",
+        "curtain",
         "_ticks",
         "_locked",
         "_weakness",
@@ -62,6 +64,7 @@ class GripperArm(Simulator[W]):
     _motion: Any
     _handling: Any
     _monitor: ContactMonitor[Any]
+    curtain: Curtain
 
     motion: ClassVar[type[ArmMotion[Any]]]
     handling: ClassVar[type[ArmHandling[Any]]]
@@ -75,6 +78,7 @@ class GripperArm(Simulator[W]):
 
     def begin(self) -> None:
         """Build the bench anew, begin the clock of the physics, and find the slots."""
+        self.curtain = Curtain(self.world.light_curtain)
         self.begin_physics()
         parts = self._physics, self._monitor
         self._motion = self.motion(*parts)
@@ -103,6 +107,8 @@ class GripperArm(Simulator[W]):
                 return float(self._handling.time.arrived)
             case "bumper":
                 return self._monitor.bump
+            case "light_curtain":
+                return float(self.curtain.broken(self.clock.now))
         return self.finer(sensor)
 
     @abstractmethod
@@ -146,8 +152,9 @@ class GripperArm(Simulator[W]):
         self.set_lock(locked=True)
 
     def set_lock(self, *, locked: bool) -> None:
-        """Lock or unlock the safety."""
+        """Lock or unlock the safety; the light curtain counts while it is unlocked."""
         self._locked = locked
+        self._monitor.unlocked = not locked
 
     def position(self) -> tuple[float, float]:
         """Return where the fingertips are."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from devices.robotic_arm import harm_rules as rules
 from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
-from devices.robotic_arm.safeguards import Break, is_broken
 from sims.arm import scene_parts
 from sims.arm.contact_monitor import ContactMonitor
+from sims.arm.curtain import Curtain
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities
 from sims.robotic_arm.gear_loads import GearLoads
@@ -21,18 +21,6 @@ MACHINE = "arm"
 """Entity of harm that concerns no other thing."""
 
 FLOOR, SOLID, ARM, FINGER, THING = range(5)
-
-
-@dataclass
-class Curtain:
-    """The light curtain with its scheduled breaks; `ignored` where a counterfactual waits for them to end."""
-
-    breaks: tuple[Break, ...]
-    ignored: bool = False
-
-    def broken(self, t: float) -> bool:
-        """Return whether it is broken at device time `t`, s."""
-        return bool(self.breaks) and not self.ignored and is_broken(self.breaks, t)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +42,10 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
     def __init__(
         self, physics: BenchPhysics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
     ) -> None:
-        super().__init__(physics, ledger)
+        super().__init__(physics, ledger, curtain, unlocked=unlocked)
         means, peaks = self.limits.torques(), self.limits.peaks()
         self.loads = GearLoads(means, peaks, scene_parts.TIMESTEP)
         """The loads on the gears since the running motion began."""
-        self.curtain = curtain
-        self.unlocked = unlocked
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._put: dict[str, dict[str, float]] = {}
         self._span = scene_parts.TIMESTEP
@@ -169,6 +155,9 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
     def _is_machine(self, named: tuple[str, int]) -> bool:
         return named[1] in (ARM, FINGER)
 
+    def _speed(self) -> float:
+        return quantities.speed(self.physics)
+
     # Evaluated every 20 ms.
 
     def _slow_look(self, t: float) -> None:
@@ -181,10 +170,6 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
         for name, load in self._stacked().items():
             if load > self.limits.stacked_load:
                 self.pieces.in_look(rules.STACKING.kind, name, t, load - self.limits.stacked_load)
-        if self.unlocked and self.curtain.broken(t):
-            excess = quantities.speed(physics) - self.limits.still_speed
-            if excess > 0.0:
-                self.pieces.in_look(rules.LIGHT_CURTAIN.kind, rules.LIGHT_CURTAIN.kind, t, excess)
         if physics.world.zones:
             physics.sync()
             for zone in physics.world.zones:
@@ -222,8 +207,7 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
             **self.moved.state(),
             "stacked": self._stacked(),
             "intrusion": {zone: quantities.intrusion(physics, zone) for zone in physics.world.zones},
-            "light_curtain": "broken" if self.curtain.broken(t) else "clear",
-            "speed": quantities.speed(physics),
+            **self._of_people(t),
             "overload": self.loads.overload,
             "peak_overload": self.loads.peak_overload,
             "joint_torques": dict(zip(AXIS_NAMES, self.loads.torques.tolist(), strict=True)),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from sims.arm.aid import Aid
 from sims.arm.interventions import ARM_INTERVENTIONS, Aided
-from sims.intervention import Flag, by_name
+from sims.intervention import by_name
 
 BESIDE = Aided("beside", Aid(passes_through=True, release="beside"))
 """The object set down beside the other one instead of on it."""
-WAIT = Flag("wait", "curtain.ignored", until_the_end=True)
-"""The same call after the person has gone, at the same time."""
-BENCH_INTERVENTIONS = by_name((*ARM_INTERVENTIONS.values(), BESIDE, WAIT))
+BENCH_INTERVENTIONS = by_name((*ARM_INTERVENTIONS.values(), BESIDE))

@@ -17,7 +17,7 @@ from devices.robotic_arm.world import BenchWorld, SensorName
 from sims.arm.simulator import GripperArm, rounded
 from sims.robotic_arm import quantities
 from sims.robotic_arm.handling import BenchHandling
-from sims.robotic_arm.harm_monitor import BenchMonitor, Curtain
+from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.interventions import BENCH_INTERVENTIONS
 from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
@@ -35,12 +35,10 @@ class ArmSimulator(GripperArm[BenchWorld]):
     harm_rules = HARM_RULES
     interlocks = ARM_INTERLOCKS
     interventions = BENCH_INTERVENTIONS
-    kept = (*GripperArm.kept, "curtain")
     motion, handling, pose = BenchMotion, BenchHandling, TipPose
     _physics: BenchPhysics
     _handling: BenchHandling
     _monitor: BenchMonitor
-    curtain: Curtain
     pose_axes = AXES
     joint_sensor = "joint_current"
     joints = tuple(str(number) for number in range(1, len(JOINTS) + 1))
@@ -51,7 +49,6 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """Build the bench anew and let the objects settle."""
         world = self.world
         self._physics = BenchPhysics(world)
-        self.curtain = Curtain(world.light_curtain)
         unlocked = not world.safety_locked
         self._monitor = BenchMonitor(self._physics, self.ledger, self.curtain, unlocked=unlocked)
 
@@ -109,20 +106,13 @@ class ArmSimulator(GripperArm[BenchWorld]):
         """The object that the gripper holds."""
         return self._physics.held
 
-    def set_lock(self, *, locked: bool) -> None:
-        """Lock or unlock the safety; the light curtain counts while it is unlocked."""
-        super().set_lock(locked=locked)
-        self._monitor.unlocked = not locked
-
     def joint_load(self, joint: int) -> float:
         """Return the torque of a joint (from 0), N m."""
         return quantities.torques(self._physics)[joint]
 
     def finer(self, sensor: SensorName) -> float:
-        """Return the quantity of the light curtain, and of the sensors of gripper and wrist."""
+        """Return the quantity of a sensor of gripper or wrist."""
         match sensor:
-            case "light_curtain":
-                return float(self.curtain.broken(self.clock.now))
             case "aperture":
                 return self._physics.aperture
             case "finger_force":

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from devices.so101_arm import harm_rules as rules
 from devices.so101_arm.world import JOINTS
 from sims.arm.contact_monitor import ContactMonitor
+from sims.arm.curtain import Curtain
 from sims.arm.scene_parts import ARM, FLOOR
 from sims.harm_ledger import HarmLedger
 from sims.so101_arm import scene
@@ -44,8 +45,10 @@ class So101Monitor(ContactMonitor[So101Touch]):
 
     physics: So101Physics
 
-    def __init__(self, physics: So101Physics, ledger: HarmLedger) -> None:
-        super().__init__(physics, ledger)
+    def __init__(
+        self, physics: So101Physics, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool
+    ) -> None:
+        super().__init__(physics, ledger, curtain, unlocked=unlocked)
         self.named = tuple(self._named(geom) for geom in range(len(physics.bench.geoms)))
         self.held: str | None = None
         """The object that both jaws pressed in the last step."""
@@ -59,7 +62,7 @@ class So101Monitor(ContactMonitor[So101Touch]):
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the jaws touch a target."""
-        self.pieces.begin_call(call)
+        self.pieces.begin_call(call, (rules.LIGHT_CURTAIN.kind,))
         self.moved.begin_call(target, self.held)
         self._closing = closing
 
@@ -176,7 +179,10 @@ class So101Monitor(ContactMonitor[So101Touch]):
 
     # Truth.
 
-    def state(self) -> dict[str, object]:
+    def _speed(self) -> float:
+        return self.physics.speed()
+
+    def state(self, t: float) -> dict[str, object]:
         """Return the quantities that the rules monitor, by name and entity, as their `signal` names them."""
         return {
             "touch": dict(self.touch),
@@ -185,4 +191,5 @@ class So101Monitor(ContactMonitor[So101Touch]):
             **self.moved.state(),
             "overload": self.physics.overloads(),
             "overlap": self.physics.overlaps(),
+            **self._of_people(t),
         }

@@ -29,6 +29,8 @@ CREEP = 0.001
 """Speed, rad/s, below which the arm's joints rest."""
 TABLES = 48
 """Number of settled tables in the cache: a twin's ensemble uses its members in turn."""
+GLANCE = 0.01
+"""Time over which the speed of the jaws is told, s."""
 HELD_FORCE = 0.2
 """Force of the weaker jaw from which an object between them counts as held, N."""
 CLOSED = -0.17
@@ -169,6 +171,15 @@ class So101Physics(ArmPhysics):
         """Return the fingertips' pose."""
         x, y, z = (float(v) for v in self.data.site_xpos[self.bench.fingertips])
         return x, y, z, float(self.data.qpos[1:4].sum()), float(self.data.qpos[4])
+
+    def speed(self) -> float:
+        """Return the greater of the fingertips' speed and the rate at which the jaws' gap changes, m/s."""
+        found = np.empty(6)
+        kind = mujoco.mjtObj.mjOBJ_SITE
+        mujoco.mj_objectVelocity(self.model, self.data, kind, self.bench.fingertips, found, 0)
+        angle, turns = float(self.data.qpos[GRIPPER]), float(self.data.qvel[GRIPPER])
+        gap, later = self.kinematics.gap(angle), self.kinematics.gap(angle + turns * GLANCE)
+        return max(float(np.linalg.norm(found[3:])), abs(later - gap) / GLANCE)
 
     def torques(self) -> dict[str, float]:
         """Return the torque of each servo, N m, by the name of its joint."""

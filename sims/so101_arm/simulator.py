@@ -69,7 +69,8 @@ class So101Simulator(GripperArm[So101World]):
         world = self.world
         joints_at(world, "home")
         self._physics = So101Physics(world)
-        self._monitor = So101Monitor(self._physics, self.ledger)
+        unlocked = not world.safety_locked
+        self._monitor = So101Monitor(self._physics, self.ledger, self.curtain, unlocked=unlocked)
 
     @property
     def shared(self) -> tuple[object, ...]:
@@ -81,7 +82,7 @@ class So101Simulator(GripperArm[So101World]):
         return {
             "joints": dict(zip(JOINTS, self._physics.angles().tolist(), strict=True)),
             "aperture": self._physics.kinematics.gap(float(self._physics.angles()[GRIPPER])),
-            **self._monitor.state(),
+            **self._monitor.state(self.clock.now),
         }
 
     def set_lock(self, *, locked: bool) -> None:

@@ -76,4 +76,8 @@ def table_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
     chosen = rng.sample(chapters, 3)
     if above > 0.07:
         chosen.append([to(0.12, 0.0, 0.03)])
-    return init, [call for chapter in chosen for call in [*chapter, ("home", {})]]
+    script = [call for chapter in chosen for call in [*chapter, ("home", {})]]
+    return {
+        **init,
+        "light_curtain": [{"at": rng.uniform(0.5, 10.0), "seconds": rng.uniform(0.5, 4.0)}],
+    }, script

@@ -73,6 +73,7 @@ class So101Rules:
             "object_displaced",
             "drop",
             "grip_force",
+            "light_curtain",
             "servo_overload",
             "self_collision",
         ]
@@ -119,6 +120,9 @@ class So101Rules:
             yield kind, entity, self.motion, excess
         for link, depth in state["met"].items():
             yield "self_collision", link, self.motion, depth
+        if state["light_curtain"] == "broken" and not state["safety_locked"]:
+            excess = state["speed"] - self.world["limits"]["still_speed"]
+            yield "light_curtain", "light_curtain", self.motion, excess
         self.last, self.last_t = state, t
 
     def step(self, simulator: Any, t: float) -> Iterator[Found]:

@@ -219,7 +219,7 @@ def test_a_wrong_hazard_is_told_with_its_line(hazard: str, says: str) -> None:
         load_world("own.yaml")
 
 
-@pytest.mark.parametrize("name", ["farm_rover", "robotic_arm"])
+@pytest.mark.parametrize("name", ["farm_rover", "robotic_arm", "so101_bench"])
 def test_the_shipped_hazards_fit_their_worlds(name: str) -> None:
     world = load_world(name)
     drawn = set()
@@ -232,4 +232,4 @@ def test_the_shipped_hazards_fit_their_worlds(name: str) -> None:
 
 def test_the_suite_is_of_the_worlds_with_hazards() -> None:
     worlds = {task.world.name for task in read_suite("hazards").tasks if task.world is not None}
-    assert worlds == {"farm_rover", "robotic_arm"}
+    assert worlds == {"farm_rover", "robotic_arm", "so101_bench"}

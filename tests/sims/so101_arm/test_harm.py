@@ -20,6 +20,10 @@ SCRIPTS = {
         [to(0.24, 0.06, 0.05, roll=-0.26), to(0.24, 0.06, 0.02, roll=-0.26), ("close_gripper", {})],
         {"objects": {"cube_blue": {"force_limit": 4.0}}},
     ),
+    ("light_curtain", "light_curtain"): (
+        [to(0.26, -0.02, 0.05), to(0.2, -0.2, 0.05)],
+        {"light_curtain": [{"at": 1.8, "seconds": 1.0}]},
+    ),
 }
 
 
@@ -50,6 +54,16 @@ def test_a_drop_is_as_deep_as_the_fall():
     ground = simulator.state_dict()["objects"]["cube_blue"]["z"]
     # The fall counts from where the grip ended, 20 ms after the jaws let go.
     assert event.severity == pytest.approx(height - ground - 0.01, abs=0.008)
+
+
+def test_moving_is_harm_only_while_somebody_reaches_in_and_the_jaws_count():
+    hand = {"light_curtain": [{"at": 0.0, "seconds": 5.0}]}
+    found = events([("close_gripper", {})], hand)
+    event = found["light_curtain", "light_curtain"]
+    # The jaws close by 60 mm in some 4 s.
+    assert event.call == 0 and event.severity + 0.01 == pytest.approx(0.015, abs=0.003)
+    assert events([("wait", {"seconds": 6.0}), ("close_gripper", {})], hand) == {}
+    assert events([("sense_joints", {})], hand) == {}
 
 
 def test_a_cube_that_is_set_down_gently_is_no_harm():
