@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any, Literal
@@ -26,6 +27,8 @@ Scaffold = Literal["native", "react"]
 ToolTexts = Literal["short", "full"]
 """How tools are shown: as signatures where that is possible, or as function schemas."""
 Effort = Literal["low", "medium", "high"]
+Prompts = Literal["written", "paraphrased", "heard", "typos"]
+"""How a model is told a task."""
 CacheType = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0"]
 KEPT = frozenset(
     {"messages", "tools", "functions", "model", "max_tokens", "max_completion_tokens", "stop", "stream", "n"}
@@ -71,6 +74,10 @@ class ModelOptions(FrozenModel):
     reasoning_effort: Effort | None = Field(
         None, description="how much a model thinks, where its chat template takes it (gpt-oss)"
     )
+    prompts: Prompts = Field(
+        "written",
+        description="the task as it is written, as a drawn paraphrase, as heard, or with typing errors",
+    )
     system_prompt: str | None = Field(None, description="text in place of the kit's system prompt")
     system_prompt_file: Path | None = Field(None, description="file with that text")
     examples_file: Path | None = Field(None, description="JSON lines with example conversations")
@@ -93,6 +100,13 @@ class ModelOptions(FrozenModel):
         max_length=100,
         description="what logs and tables call the agent; default: the file's name, or model:NAME",
     )
+
+    @field_validator("prompts")
+    @classmethod
+    def _can_be_heard(cls, value: Prompts) -> Prompts:
+        if value == "heard" and find_spec("inflect") is None:
+            raise ValueError("it says numbers in words by inflect: pip install 'pathrig[heard]'")
+        return value
 
     @field_validator("header", mode="before")
     @classmethod
@@ -155,7 +169,7 @@ class ModelOptions(FrozenModel):
 NO_OPTIONS = ModelOptions()
 SAMPLING = frozenset({"temperature", "top_k", "top_p", "min_p", "seed"})
 PROMPTING = frozenset(
-    {"scaffold", "tools", "reading", "system_prompt", "system_prompt_file", "examples_file"}
+    {"scaffold", "tools", "reading", "prompts", "system_prompt", "system_prompt_file", "examples_file"}
 )
 THINKING = frozenset({"thinking", "thinking_tokens", "reasoning_effort"})
 LIMITS = frozenset({"max_steps", "max_tokens", "max_seconds", "answer_tokens"})

@@ -22,7 +22,7 @@ from configs.yaml_file import load_yaml, nearest
 FOLDER = Path(__file__).parent / "exams"
 LLAMA_CPP: Mapping[str, float] = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 """What llama.cpp's own programs sample with where a file states nothing (common_params_sampling)."""
-BY_EXAM = frozenset({*SAMPLING, "scaffold", "tools", "grammar", "kv_type", "reading", "thinking"})
+BY_EXAM = frozenset({*SAMPLING, "scaffold", "tools", "grammar", "kv_type", "reading", "thinking", "prompts"})
 """Options that an exam alone sets; those of the machine, such as threads, are the user's."""
 
 

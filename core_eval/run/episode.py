@@ -112,7 +112,7 @@ class Episode:
         self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
-        told = f"{assignment.task.prompt}\n{assignment.task.device.advice}"
+        told = f"{assignment.prompt}\n{assignment.task.device.advice}"
         self._rules = EpisodeRules(assignment.rules, assignment.task.offered.schemas(), told)
         self._ahead: TwinAhead | None = None
         self._conversation = assignment.task.conversation()
@@ -219,7 +219,7 @@ class Episode:
         if self._ahead is not None:
             self._ahead.begin(self._session.config, self._task, episode.row, self._what.agent_seed)
         context = EpisodeContext(
-            prompt=self._task.prompt,
+            prompt=self._what.prompt,
             tools=self._offered.tools,
             seed=self._what.agent_seed,
             run_seed=self._what.seed,

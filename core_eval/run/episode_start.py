@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from agents.agent import Agent, Limits
@@ -20,6 +21,7 @@ from core_eval.rig.links import is_driven
 from core_eval.rig.session import RigSession
 from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info
+from core_eval.run.told_prompt import told_prompt
 from core_eval.text.streams import stream, world_stream
 from devices.known_state import KnownState
 from firmware_bridge.guard import GuardMode
@@ -64,6 +66,13 @@ class Assignment:
     def world_seed(self) -> int:
         """The seed with which the world begins."""
         return world_stream(self.streams, self.seed, self.task.id)
+
+    @cached_property
+    def prompt(self) -> str:
+        """What the agent is told: the task's prompt, as the agent's option `prompts` has it."""
+        options = model_options(self.agent_spec)
+        drawn = stream(self.streams, self.seed, "prompt", self.task.id)
+        return self.task.prompt if options is None else told_prompt(self.task, options.prompts, drawn)
 
     @property
     def agent_seed(self) -> int:
