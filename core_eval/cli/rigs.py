@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from datetime import date
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from configs.errors import ConfigError
-from configs.rig_config import check_discovery, device_of
+from configs.rig_config import RigConfig, check_discovery, device_of
 from configs.rigs_loader import list_rigs, load_rig
 from core_eval.cli import broker, calibrate, programs, rigs_new, sensors
 from core_eval.cli.output import Json, UsageError, console, print_json
@@ -21,6 +22,7 @@ from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.rig.simulator_process import RigError
+from firmware_bridge.link import tell_terminal
 from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
 from firmware_bridge.serial.ports import find_by_plugging
 
@@ -61,11 +63,23 @@ def check(
             "host. Read tools and stops alone; takes a minute or two.",
         ),
     ] = False,
+    kill: Annotated[bool, typer.Option("--kill", help="Kill a host of the rig, and time its stop.")] = False,
+    suspend: Annotated[
+        bool, typer.Option("--suspend", help="Freeze host and rig process together, and time the stop.")
+    ] = False,
+    cut: Annotated[bool, typer.Option("--cut", help="Have you pull the cable, and time the stop.")] = False,
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> None:
-    """Test a rig: link, lock, clock, tools, sensors, stop, reset. Nothing moves."""
+    """Test a rig: link, lock, clock, tools, sensors, stop, reset. Nothing moves.
+
+    With --kill, --suspend or --cut: only these, as a page to sign.
+    """
     config = load_rig(name)
+    asked = {"kill": kill, "suspend": suspend, "cut": cut}
+    if any(asked.values()):
+        _try_stops(config, [fault for fault, wanted in asked.items() if wanted], json)
+        return
     if faults and look:
         raise UsageError("--faults stops the rig, and --look does not: give one of them")
     with StopSignals() as signals, signals.interruptible():
@@ -80,6 +94,20 @@ def check(
     if report.failed:
         failures = "; ".join(f"{finding.check}: {finding.text}" for finding in report.failed)
         raise RigError(f"rig {config.name}: {failures}")
+
+
+def _try_stops(config: RigConfig, faults: list[str], json: bool) -> None:
+    from core_eval.rig.stop_trial import page, try_stops
+
+    with StopSignals() as signals, signals.interruptible():
+        firmware, trials = try_stops(config, faults, tell_terminal)
+    if json:
+        print_json({"rig": config.name, "firmware": firmware, "trials": [asdict(one) for one in trials]})
+    else:
+        print(page(config.name, firmware, trials, date.today()))
+    if failed := [trial for trial in trials if not trial.passed]:
+        text = "; ".join(f"{trial.fault}: {trial.measured}" for trial in failed)
+        raise RigError(f"rig {config.name}: {text}")
 
 
 @app.command("announce")
