@@ -14,6 +14,7 @@ from configs.envelope_names import check_envelope
 from configs.errors import ConfigError, at
 from configs.programs import require
 from configs.rig_url import check_link, check_url, without_truth
+from configs.site_limits import SiteLimits, split_site
 from configs.twin_config import TwinConfig, check_twin
 from configs.worlds_loader import load_world
 from configs.yaml_file import YamlFile, nearest
@@ -46,7 +47,13 @@ class RigConfig(FrozenModel):
     site: str | None = Field(
         default=None,
         description="the world, by name or file, where a physical rig works: the layout by which the "
-        "guard checks interlocks and limits; left out: its twin's world, or only what needs no layout",
+        "guard checks interlocks and limits; left out: its twin's world, or only what needs no layout; also "
+        "a mapping of `world` and the keys of `site_limits`",
+    )
+    site_limits: SiteLimits | None = Field(
+        default=None,
+        description="where and when it may be driven, written under `site`: geofence, hours, wind, daylight; "
+        "a call outside them is refused before it moves anything",
     )
     spawn: bool = Field(
         default=False,
@@ -142,6 +149,8 @@ class RigConfig(FrozenModel):
     def _as_the_file_means(cls, data: Any, info: ValidationInfo) -> Any:
         """Take `truth` out of the URL, and find the files that a rig's file names beside itself."""
         file = (info.context or {}).get("file")
+        if isinstance(data, dict):
+            data = split_site(data)
         if file is None or not isinstance(data, dict):
             return data
         found = dict(data)

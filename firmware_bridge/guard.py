@@ -11,7 +11,7 @@ from core_eval.path.calls import StepKind
 from firmware_bridge.approval import Approver, Question, TerminalApprover
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from core_eval.path import Call, StepVerdict
     from devices.known_state import KnownState
@@ -116,6 +116,7 @@ class Guard:
         samples: the queue of the rig's readings, which each decision empties.
         safe: names of the tools that take the rig towards rest and move nothing else.
         retreats: names of the tools that move it to its rest.
+        site: tells why a call is outside the site's limits, which apply in every mode but to a retreat.
     """
 
     def __init__(
@@ -127,12 +128,13 @@ class Guard:
         samples: SimpleQueue[Sample] | None = None,
         safe: Collection[str] = (),
         retreats: Collection[str] = (),
+        site: Callable[[Call], str | None] = lambda call: None,
     ) -> None:
         self.mode = GuardMode(mode)
         self._envelope = envelope
         self._approver = approver or TerminalApprover()
         self._known = known
-        self._safe, self._retreats = safe, retreats
+        self._safe, self._retreats, self._site = safe, retreats, site
         self._samples: SimpleQueue[Sample] = SimpleQueue() if samples is None else samples
 
     def decide(self, verdict: StepVerdict, call: Call, breaches: Sequence[Breach] = ()) -> GuardDecision:
@@ -152,6 +154,10 @@ class Guard:
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
         if outside is not None:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
+        if call.name not in self._retreats and (outside := self._site(call)) is not None:
+            return self._refuse(
+                f"outside the site's limits: {outside}", harmful=True, code="site", message=outside
+            )
         harmful = verdict.kind == StepKind.HARMFUL
         held_back = self._held_back(call, harmful=harmful)
         if held_back is not None:

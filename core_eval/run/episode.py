@@ -20,6 +20,7 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
+from configs.site_limits import SiteLimits
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
 from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus
@@ -203,6 +204,7 @@ class Episode:
         )
         envelope = Envelope(self._session.config.envelope)
         ours = shipped_tools(self._task.device)
+        limits = self._session.config.site_limits or SiteLimits()
         self._guard = Guard(
             mode,
             envelope,
@@ -211,6 +213,7 @@ class Episode:
             self._session.recorder.samples,
             safe={*self._what.safe_tools, *(tool.name for tool in ours if tool.towards_safe)},
             retreats={tool.name for tool in ours if tool.retreat},
+            site=limits.checker(self._task.device, self._session.recorder.last_samples),
         )
         self._session.known = known
         device = self._session.device_name or self._task.device.name
