@@ -1,6 +1,6 @@
 """What stops a machine when nobody is there: each fault on each link and driver, measured on emulated boards.
 
-    python benchmarks/stops.py [--repeats 3] [--rig NAME ...] [--fault NAME ...] [--json FILE]
+    python benchmarks/stops.py [--repeats 3] [--rig NAME ...] [--fault NAME ...] [--json FILE] [--of FILE ...]
 
 A run of the kit's own command drives a machine, the fault strikes while it moves, and the machine's own pins
 say when it stands. The kit's firmware runs on an emulated ATmega2560. GRBL runs on an emulated ATmega328P
@@ -51,6 +51,7 @@ from core_eval.rig.simulator_process import ProcessMonitor
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.link import MqttPort
+from firmware_bridge.rig_process.protocol import BEAT_SECONDS, SILENT_SECONDS
 from sims.farm_rover.emulated_board import EmulatedBoard
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -424,6 +425,8 @@ def stopped_by(ms: float | None, waking: bool, states: Sequence[str], late: obje
         return "rig process, at waking" if waking else "rig process"
     if "rig process replaced" in states:
         return "a new rig process"
+    if "rig process lost" in states:
+        return LINK_BACK
     return "host, at waking" if waking else bench.alone
 
 
@@ -464,6 +467,18 @@ def end(run: Driven) -> None:
     run.host.wait()
 
 
+LINK_BACK = "the host, once its link was back"
+ALONE = {"own firmware, serial": "the board's watchdog"}
+
+
+def credited(fault: str, rig: str, seen: Seen) -> str:
+    """Return what stopped the machine: a rig process cannot act on a silence that is still too short."""
+    early = seen.ms is not None and seen.ms < (SILENT_SECONDS - BEAT_SECONDS) * 1e3
+    if fault == "host frozen" and early:
+        return ALONE.get(rig, seen.by)
+    return LINK_BACK if "rig process lost" in seen.log else seen.by
+
+
 @dataclass
 class Cell:
     """All repeats of one fault on one rig."""
@@ -475,19 +490,19 @@ class Cell:
         """The repeat that took longest."""
         return max(self.seen, key=lambda one: float("inf") if one.ms is None else one.ms)
 
-    def text(self) -> str:
-        """Return what stops the machine, and after how long at worst."""
+    def text(self, fault: str, rig: str) -> str:
+        """Return what stops the machine, after how long at worst, and of how many repeats."""
         worst = self.worst
         if worst.ms is None:
-            return f"**nothing** within {LIMIT:g} s"
-        return f"{worst.by}, {worst.ms:,.0f} ms"
+            return f"**nothing** within {LIMIT:g} s ({len(self.seen)})"
+        return f"{credited(fault, rig, worst)}, {worst.ms:,.0f} ms ({len(self.seen)})"
 
 
 def table(cells: dict[tuple[str, str], Cell], rigs: Sequence[str], faults: Sequence[str]) -> str:
     """Return the two tables: what stops each machine, and what the log says."""
     lines = ["| fault | " + " | ".join(rigs) + " |", "|---" * (len(rigs) + 1) + "|"]
     for fault in faults:
-        row = [cells[fault, rig].text() if (fault, rig) in cells else "-" for rig in rigs]
+        row = [cells[fault, rig].text(fault, rig) if (fault, rig) in cells else "-" for rig in rigs]
         lines.append(f"| {fault} | " + " | ".join(row) + " |")
     lines += ["", "| fault | rig | the log says |", "|---|---|---|"]
     for fault in faults:
@@ -505,6 +520,15 @@ def table(cells: dict[tuple[str, str], Cell], rigs: Sequence[str], faults: Seque
     return "\n".join(lines)
 
 
+def read(files: Sequence[Path]) -> dict[tuple[str, str], Cell]:
+    """Return the repeats of files that `--json` wrote."""
+    cells: dict[tuple[str, str], Cell] = {}
+    for line in "".join(file.read_text(encoding="utf-8") for file in files).splitlines():
+        one = json.loads(line)
+        cells.setdefault((one.pop("fault"), one.pop("rig")), Cell()).seen.append(Seen(**one))
+    return cells
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -513,7 +537,11 @@ def main() -> None:
     parser.add_argument("--rig", nargs="+", choices=RIGS, default=list(RIGS))
     parser.add_argument("--fault", nargs="+", choices=FAULTS, default=list(FAULTS))
     parser.add_argument("--json", type=Path, help="every repeat, as JSON lines")
+    parser.add_argument("--of", type=Path, nargs="+", help="only print the tables of such files")
     options = parser.parse_args()
+    if options.of is not None:
+        print(table(read(options.of), list(RIGS), list(FAULTS)))
+        return
     if shutil.which("cc") is None:
         sys.exit("the emulated boards need a C compiler")
     cells: dict[tuple[str, str], Cell] = {}
