@@ -35,6 +35,10 @@ class GripperDriver(LockedDriver):
         """Return the pose of the fingertips at which they grip what stands at x, y, z with this yaw."""
         raise NotImplementedError
 
+    def raised(self, pose: Pose) -> Pose:
+        """Return the pose above one, at the height at which objects are carried."""
+        return {**pose, "z": self.options["carry_z"]}
+
     def _grip(self, close: bool) -> dict[str, Any]:
         self.holding = self.grip(close)
         self.gripper = "closed" if close else "open"
@@ -43,8 +47,8 @@ class GripperDriver(LockedDriver):
     def _at(self, place: Pose, close: bool) -> dict[str, float]:
         """Go down to a place, close or open the gripper there, and go up; return where it was."""
         low = self.pose_of(place)
-        high = {**low, "z": self.options["carry_z"]}
-        self.go({**self.where(), "z": high["z"]})
+        high = self.raised(low)
+        self.go(self.raised(self.where()))
         self.go(high)
         self.go(low)
         there = self.where()

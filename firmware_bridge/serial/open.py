@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import termios
 import time
 from typing import Any
 
@@ -12,7 +13,7 @@ from firmware_bridge.link import LinkError, PortInUse, tell_terminal
 from firmware_bridge.serial.address import DEFAULT_BAUD, SerialAddress, parse_serial_url
 from firmware_bridge.serial.ports import STOPPING, describe_process, port_holder, process_name
 
-GONE = (serial.SerialException, OSError, TypeError, ValueError, AttributeError)
+GONE = (serial.SerialException, OSError, termios.error, TypeError, ValueError, AttributeError)
 """Exceptions of pyserial for a lost port: TypeError and ValueError if another thread closed it meanwhile,
 AttributeError if a networked one lacks the method."""
 LOCKED_SECONDS = 3.0

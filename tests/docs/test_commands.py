@@ -36,6 +36,7 @@ NOT_RUN: Mapping[str, int] = {
     "own-world.md": 1,
     "rules.md": 1,
     "sensors-and-faults.md": 1,
+    "so101.md": 1,
     "tutorial.md": 1,
     "twin.md": 1,
     "watching.md": 3,
