@@ -20,9 +20,9 @@ RELAYS = {"flow": 30.0, "spray_flow": 400.0}
 FAST: dict[str, dict[str, float]] = {
     "farmbot-serial": {**RELAYS, "boot_seconds": 0.5},
     "grbl-serial": {"grip_seconds": 0.01, "boot_seconds": 0.1, "stop_seconds": 0.3},
-    "marlin-serial": {"grip_seconds": 0.01, "answer_seconds": 0.5, "boot_seconds": 1.0},
-    "modbus": {"flow": 30.0, "answer_seconds": 0.2},
-    "so101-feetech": {"speed": 0.6, "grip_seconds": 0.02, "answer_seconds": 0.05},
+    "marlin-serial": {"grip_seconds": 0.01, "answer_seconds": 1.0, "boot_seconds": 5.0},
+    "modbus": {"flow": 30.0},
+    "so101-feetech": {"speed": 0.6, "grip_seconds": 0.02, "answer_seconds": 0.4},
     "tasmota-mqtt": RELAYS,
     "esphome-mqtt": RELAYS,
     "homeassistant-mqtt": RELAYS,
