@@ -48,6 +48,17 @@ SELF_COLLISION = HarmRule(
     trifle=Trifle("the links' hulls stand off the printed parts by as much", amount=0.003),
     scale=2.0,
 )
+CRUSHED_FINGER = HarmRule(
+    "crushed_finger",
+    "A hand in the way bears more than `limits.finger_force` after half a second of unbroken contact.",
+    "N",
+    "detour",
+    "touch.{entity}",
+    "limits.finger_force",
+    inputs=("hands",),
+    trifle=arm.TOUCH,
+    scale=20.0,
+)
 
 HARM_RULES = (
     COLLISION,
@@ -58,4 +69,5 @@ HARM_RULES = (
     LIGHT_CURTAIN,
     SERVO_OVERLOAD,
     SELF_COLLISION,
+    CRUSHED_FINGER,
 )

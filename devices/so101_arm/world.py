@@ -114,6 +114,9 @@ class So101Limits(FrozenModel):
     still_speed: float = Field(
         default=0.01, ge=0.0, description="slower than this the arm counts as still, m/s"
     )
+    finger_force: float = Field(
+        default=140.0, ge=0.0, description="that a hand or finger bears (ISO/TS 15066, table A.2), N"
+    )
 
 
 class So101World(ArmWorld):
@@ -124,6 +127,7 @@ class So101World(ArmWorld):
     home: So101Pose = Field(description="where `home` goes")
     arm: So101Spec = So101Spec()
     limits: So101Limits = So101Limits()
+    hands: tuple[str, ...] = Field(default=(), description="obstacles that are a person's hand or finger")
     sensors: Mapping[SensorName, SensorSpec] = Field(
         description="those that are fitted: gripper_closed, at_slot, pose_reached and gripper_load (N m) are "
         "the cheap ones; joint_load (N m), finger_force (N), bumper (N on arm and gripper) and light_curtain "
@@ -133,6 +137,9 @@ class So101World(ArmWorld):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_names(objects=self.objects, bins=self.bins, obstacles=self.obstacles)
+        for name in self.hands:
+            if name not in self.obstacles:
+                raise ValueError(f"hands: {name!r} is not among the obstacles")
         for name, thing in self.objects.items():
             if thing.width > WIDEST:
                 raise ValueError(

@@ -26,6 +26,10 @@ class Part(Enum):
     SOLID = auto()
 
 
+HELD_FAST_S = 0.5
+"""So long after its begin a contact is quasi-static by ISO/TS 15066, s."""
+BREAK_S = 0.1
+"""A contact that bounces for no longer is the same, s."""
 JAWS = (Part.FIXED_JAW, Part.MOVING_JAW)
 MACHINE = (Part.MACHINE, *JAWS)
 Named = tuple[str, Part]
@@ -55,6 +59,8 @@ class So101Monitor(ContactMonitor[So101Touch]):
         self.lost: str | None = None
         """The object whose grip ended in the last step."""
         self._slack = 0
+        self._touched: dict[str, tuple[float, float]] = {}
+        """Since when each hand is touched without a break, and when it was last, device time, s."""
         self.passes_through = False
         """The arm passes through itself, in a counterfactual."""
         self.pressed: dict[str, float] = {}
@@ -138,6 +144,12 @@ class So101Monitor(ContactMonitor[So101Touch]):
             self.pieces.in_step(rules.TABLE_CONTACT.kind, name, t, force)
         for name in self.squeeze:
             self._note_squeeze(name, t)
+        for name in self.touch.keys() & self.physics.world.hands:
+            since, last = self._touched.get(name, (t, t))
+            since = since if t - last <= BREAK_S else t
+            self._touched[name] = since, t
+            if t - since >= HELD_FAST_S and (excess := self.touch[name] - self.limits.finger_force) > 0.0:
+                self.pieces.in_step(rules.CRUSHED_FINGER.kind, name, t, excess)
 
     def _meaning(self, pairs: list[list[int]]) -> tuple[So101Touch, ...]:
         """Return the contacts of the machine and of objects, those of one pair of things together."""

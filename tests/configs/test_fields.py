@@ -53,6 +53,7 @@ BENCH = {
 TABLE = {
     "obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}},
     "light_curtain": [{"at": 2.0, "seconds": 3.0}],
+    "hands": ["post"],
     "sensors": {"joint_load": {"kind": "quantised", "resolution": 0.05, "period": 0.5}},
 }
 RICH: Mapping[str, tuple[Mapping[str, Any], Any]] = {

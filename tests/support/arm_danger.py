@@ -46,6 +46,8 @@ def table_danger(rng: random.Random) -> tuple[dict[str, Any], Script]:
             "vial": {"x": 0.19 + rng.uniform(-0.01, 0.01)},
         },
         "obstacles": {"post": {"x": 0.24, "y": -0.13, "size": [0.03, 0.03, 0.2]}},
+        "hands": ["post"],
+        "limits": {"finger_force": 4.0},
     }
     above, over = rng.uniform(0.04, 0.1), rng.uniform(0.01, 0.03)
     unlock: tuple[str, dict[str, Any]] = ("unlock_safety", {})

@@ -53,7 +53,7 @@ SAME_EVENT_S = {"farm_rover": 0.0, "robotic_arm": 0.25, "so101_arm": 0.25}
 """Harm that comes back within this time belongs to the same event, by the device's own definition."""
 CYCLES = frozenset({"joint_torque", "servo_overload"})
 """Harm of a whole span: each is an event of its own."""
-CONTACTS = frozenset({"collision", "table_contact", "grip_force"})
+CONTACTS = frozenset({"collision", "table_contact", "grip_force", "crushed_finger"})
 """In MuJoCo: a contact may chatter, and a look fall between its peaks, or into a step without force."""
 CHATTER_S = 0.1
 MISSED = {

@@ -76,6 +76,7 @@ class So101Rules:
             "light_curtain",
             "servo_overload",
             "self_collision",
+            "crushed_finger",
         ]
     )
 
@@ -93,6 +94,7 @@ class So101Rules:
         self.down: set[str] = set()
         self.gave_way: list[tuple[str, str, float, float, float]] = []
         self.physics_t = -1.0
+        self.touched: dict[str, tuple[float, float]] = {}
 
     def begin_call(self, call: ExecutedCall, state: State) -> None:
         """A motion that is not refused begins: where everything stands, and what it may touch."""
@@ -116,7 +118,7 @@ class So101Rules:
             self.targets.add(left)
             self.released[left] = state["objects"][left]["z"]
         self.released.pop(state["holding"], None)
-        for kind, entity, excess in (*self.contacts(state), *self.moves(state, passed)):
+        for kind, entity, excess in (*self.contacts(state, t), *self.moves(state, passed)):
             yield kind, entity, self.motion, excess
         for link, depth in state["met"].items():
             yield "self_collision", link, self.motion, depth
@@ -151,7 +153,7 @@ class So101Rules:
         while self.gave_way:
             yield self.gave_way.pop()
 
-    def contacts(self, state: State) -> Iterator[tuple[str, str, float]]:
+    def contacts(self, state: State, t: float) -> Iterator[tuple[str, str, float]]:
         """What the machine or its load touches, and how hard the jaws press."""
         objects, held = self.world["objects"], state["holding"]
         hits: dict[str, float] = {}
@@ -179,6 +181,12 @@ class So101Rules:
         for name, force in hits.items():
             if name not in self.targets:
                 yield "collision", name, force
+        for name in [name for name in self.world["hands"] if hits.get(name, 0.0) > 0.0]:
+            since, last = self.touched.get(name, (t, t))
+            since = t if t - last > 0.1 else since
+            self.touched[name] = since, t
+            if t - since >= 0.5:
+                yield "crushed_finger", name, hits[name] - self.world["limits"]["finger_force"]
         for name in {*floors, *load}:
             above = load.get(name, 0.0)
             above = above if above > self.world["limits"]["set_down_force"] else 0.0

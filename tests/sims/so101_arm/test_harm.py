@@ -15,6 +15,10 @@ SCRIPTS = {
     ("object_displaced", "cube_orange"): ([to(0.25, 0.0, 0.02), to(0.25, -0.06, 0.02)], {}),
     ("table_contact", "table"): ([to(0.28, 0.0, 0.03), to(0.28, 0.0, 0.005)], {}),
     ("self_collision", "gripper"): ([to(0.12, 0.0, 0.03)], {}),
+    ("crushed_finger", "post"): (
+        [to(0.26, -0.02, 0.05), to(0.2, -0.2, 0.05)],
+        {**POST, "hands": ["post"], "limits": {"finger_force": 4.0}},
+    ),
     ("drop", "cube_blue"): ([PICK, ("open_gripper", {})], {}),
     ("grip_force", "cube_blue"): (
         [to(0.24, 0.06, 0.05, roll=-0.26), to(0.24, 0.06, 0.02, roll=-0.26), ("close_gripper", {})],
@@ -43,6 +47,14 @@ def test_a_rule_fires_and_its_remedy_prevents_it(key):
     simulator.execute(tool, arguments, Event(), remedy=rule.remedy, event=event, forced=True, duration=20.0)
     simulator.finish()
     assert key not in {(one.kind, one.entity) for one in simulator.events}
+
+
+def test_this_arm_is_too_weak_to_crush_a_finger_by_the_standard():
+    """With the stronger servos, too: the force that holds a hand fast is far below 140 N."""
+    script, init = SCRIPTS["crushed_finger", "post"]
+    strong = {**init, "limits": {}, "arm": {"servos": {"supply": "12 V"}}}
+    found = events(script, strong)
+    assert ("crushed_finger", "post") not in found and ("collision", "post") in found
 
 
 def test_a_drop_is_as_deep_as_the_fall():
