@@ -146,9 +146,12 @@ class PythonDriverDevice:
             if not self._lost or self._connect is None:
                 return
             try:
-                self._driver.close()
-                self._connect()
-                stop, heard = self._stop_and_ask() if self._touched else (StopOutcome.SENT, True)
+                # A mute machine may hear: its port stays open for the next stop.
+                stop, heard = self._stop_and_ask() if self._touched else (StopOutcome.NOT_SENT, False)
+                if stop is StopOutcome.NOT_SENT:
+                    self._driver.close()
+                    self._connect()
+                    stop, heard = self._stop_and_ask() if self._touched else (StopOutcome.SENT, True)
             except Exception as error:
                 raise LinkError(f"{self.why_down}: {error}") from None
             if not heard:
