@@ -22,6 +22,7 @@ from benchmarks.finer_sensors import finer_kinds, fitted_world, play, verdicts_o
 from configs.sensor_prices import load_prices
 from configs.suites import HAZARDS, read_suite
 from configs.worlds_loader import load_world, make_simulator
+from core_eval.harm.costs import event_costs
 from core_eval.harm.detection.advice import Choice
 from core_eval.report.pictures.advice_drawing import advice_svg
 from core_eval.run.sensor_advice import candidates
@@ -47,10 +48,12 @@ def events_of(name: str, episodes: int, first: int) -> Iterator[Event]:
     tasks = [t for t in read_suite(HAZARDS).tasks if t.world is not None and t.world.name == name]
     rules = {rule.kind: rule for rule in make_simulator(world).harm_rules}
     for seed in range(first, first + episodes):
-        for verdict, telling in verdicts_of(play(tasks[seed % len(tasks)], world, seed)):
+        found = list(verdicts_of(play(tasks[seed % len(tasks)], world, seed)))
+        costs = event_costs([verdict for verdict, _ in found], rules)
+        for (verdict, cost), (_, telling) in zip(costs, found, strict=True):
             if verdict.observed is not None:
-                cost = (verdict.cost or 0.0) / rules[verdict.kind].scale
-                yield Event(verdict.kind, cost, frozenset(telling & finer), bool(telling - finer))
+                scaled = cost / rules[verdict.kind].scale
+                yield Event(verdict.kind, scaled, frozenset(telling & finer), bool(telling - finer))
 
 
 def bought(events: Sequence[Event], prices: dict[str, float]) -> Iterator[Choice]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.price_of_sight import Event, bought, tables
+from benchmarks.price_of_sight import Event, bought, events_of, tables
 
 EVENTS = [
     Event("runoff", 4.0, frozenset(), True),
@@ -23,3 +23,8 @@ def test_the_most_cost_for_its_price_is_bought_first_and_what_shows_no_more_neve
     assert "| + probe | 110 | 90.0% |" in lines
     assert "| near | 1 | 10.0% | 0% | 0% |" in lines
     assert "| leaching | 2 | 50.0% | 0% | 100% |" in lines
+
+
+def test_harm_among_hazards_has_a_cost() -> None:
+    events = list(events_of("farm_rover", 1, 5))
+    assert events and all(event.cost > 0.0 for event in events)
