@@ -31,10 +31,22 @@ settings.load_profile("project")
 # First, because pytest-xdist reads the groups in this hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those."""
+    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those.
+
+    Those come first, and the pages of the docs, each by itself: no worker has minutes to do at the end.
+    """
+    items.sort(key=lambda item: not (_is_serial(item) or _is_page(item)))
     for item in items:
-        serial = item.get_closest_marker("serial") is not None
-        item.add_marker(pytest.mark.xdist_group("serial" if serial else item.nodeid.partition("::")[0]))
+        group = item.nodeid if _is_page(item) else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group("serial" if _is_serial(item) else group))
+
+
+def _is_serial(item: pytest.Item) -> bool:
+    return item.get_closest_marker("serial") is not None
+
+
+def _is_page(item: pytest.Item) -> bool:
+    return "test_the_commands_of_a_page" in item.nodeid
 
 
 @pytest.fixture(scope="session")

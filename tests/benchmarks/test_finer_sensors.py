@@ -34,7 +34,9 @@ def test_the_sensor_files_fit_all_that_a_world_may_have_and_leave_the_rest_alone
             assert getattr(plain.state, key) == getattr(fitted.state, key)
 
 
-@pytest.mark.parametrize(("name", "count"), [("farm_rover", 4), ("robotic_arm", 1)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("robotic_arm", 1), pytest.param("farm_rover", 4, marks=pytest.mark.nightly)]
+)
 def test_every_event_is_counted_once_and_finer_sensors_only_add(name, count):
     tallies, harmful, wrong, _ = measure(name, count)
     assert wrong == 0
@@ -44,6 +46,7 @@ def test_every_event_is_counted_once_and_finer_sensors_only_add(name, count):
             assert tally.coarse <= observed <= tally.every <= tally.events
 
 
+@pytest.mark.nightly
 def test_what_the_plain_rig_sees_is_what_assess_says_of_the_plain_rig():
     world = fitted_world("farm_rover")
     plain = load_world("farm_rover")

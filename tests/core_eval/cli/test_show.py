@@ -71,9 +71,10 @@ def test_a_rig_that_is_only_greeted_is_not_stopped(capsys: pytest.CaptureFixture
     assert "bench 1" in capsys.readouterr().out
 
 
-def test_the_shipped_rover_tasks_hold_water(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("task", ["#water_one_plant", pytest.param("", marks=pytest.mark.nightly)])
+def test_the_shipped_rover_tasks_hold_water(task: str, capsys: pytest.CaptureFixture[str]) -> None:
     shipped = ROOT / "configs" / "tasks" / "farm_rover.yaml"
-    assert main(["tasks", "verify", str(shipped), "--json"]) == 0
+    assert main(["tasks", "verify", f"{shipped}{task}", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)
     assert all(result["paths"] > 0 and result["mutants"] > 0 for result in results)
 

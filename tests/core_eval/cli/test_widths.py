@@ -84,7 +84,7 @@ COMMANDS = {
         "s.jsonl",
     ],
     "calibrate": ["rigs", "calibrate", "barn.db", "--rig", "barn.yaml", "--dry-run"],
-    "tasks list": ["tasks", "list"],
+    "tasks list": ["tasks", "list", "farm_rover"],
     "tasks show": ["tasks", "show", "cup_to_right_bin_and_home"],
     "tasks verify": ["tasks", "verify", "one.yaml"],
     "rigs list": ["rigs", "list"],

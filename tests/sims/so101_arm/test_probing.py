@@ -45,7 +45,9 @@ def fit(parameter: str, value: float, init: Mapping[str, object]) -> Calibration
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("init", "identified"), [({}, False), (FINGERS, True)])
+@pytest.mark.parametrize(
+    ("init", "identified"), [({}, False), pytest.param(FINGERS, True, marks=pytest.mark.nightly)]
+)
 def test_the_grips_force_is_told_by_a_sensor_in_the_fingers_alone(
     init: Mapping[str, object], identified: bool
 ) -> None:

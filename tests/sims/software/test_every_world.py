@@ -177,11 +177,13 @@ def assert_done(episodes: list[dict[str, Any]], tasks: list[Task]) -> None:
         assert one["efficiency"] == 1.0 or (one["task"] in waits and one["efficiency"] > 0.5)
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("world", WORLDS)
-def test_the_oracle_does_every_task_and_random_does_not(
-    world: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_oracle_does_its_tasks_and_random_does_not(
+    world: str, every: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    tasks = tasks_of(world)
+    """Run is each task by night, and every fourth by day, from the second on."""
+    tasks = tasks_of(world)[every > 1 :: every]
     ids = [task.id for task in tasks]
     episodes = run_tasks(capsys, ids, f"sim:{world}", ["oracle", "random"], tmp_path / "log.db")
     assert_done([one for one in episodes if one["agent"] == "oracle"], tasks)
