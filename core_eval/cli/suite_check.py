@@ -59,7 +59,7 @@ def check(
 ) -> int:
     """Run the baselines on a suite, and tell whether it can be released. Exit with 1 if it cannot."""
     changed = None if against is None else manifest_of(suite).differences(read_manifest(against))
-    agents = [*IDLE, "repeat", "random", "oracle"]
+    agents = ["oracle", *IDLE, "repeat", "random"]
     if planners:
         agents += _planners()
     elif out is not None:
@@ -136,8 +136,8 @@ def _episodes(suite: str, agents: list[str], seed: int, db: Path, jobs: int) -> 
     done = {(row.task, row.agent) for row in kept()}
     cells = tuple(
         Cell(task=task, rig=rig, agent=agent)
-        for task, rig in places
         for agent in agents
+        for task, rig in places
         if (task.rpartition("#")[2], agent_name(agent)) not in done
     )
     if cells:

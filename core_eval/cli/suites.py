@@ -44,11 +44,13 @@ def episodes_of(db: Path, suite: str, tasks: Sequence[Task]) -> list[EpisodeRow]
             for run in reader.runs()
             if [one.name for one in RunConfig.from_log(run.config).suites] == [without_folders(suite)]
         ]
-        return [
-            row
-            for row in counted(row for run in runs for row in reader.episodes(run.id))
-            if now.get(row.task) == (to_json(asdict(row.definition)), to_json(dict(row.init)))
-        ]
+        rows = counted(row for run in runs for row in reader.episodes(run.id))
+    # Many episodes share a definition.
+    definitions = {id(row.definition): row.definition for row in rows}
+    written = {key: to_json(asdict(definition)) for key, definition in definitions.items()}
+    return [
+        row for row in rows if now.get(row.task) == (written[id(row.definition)], to_json(dict(row.init)))
+    ]
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
