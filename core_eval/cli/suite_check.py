@@ -67,7 +67,8 @@ def check(
     agents = list(dict.fromkeys([*agents, *(agent or [])]))
     episodes = _episodes(suite, agents, seed, db, jobs)
     found = bounds(episodes, IDLE)
-    ready = bool(found) and all(one.holds for one in found) and not changed
+    harmful = [row.task for row in episodes if row.agent == "oracle" and row.scores.get("harm_events")]
+    ready = bool(found) and all(one.holds for one in found) and not changed and not harmful
     shares = solved_shares(episodes)
     same = separates_nothing(shares) if planners else None
     if out is not None:
@@ -76,18 +77,25 @@ def check(
         content: dict[str, Any] = {
             "releasable": ready,
             "bounds": [asdict(one) | {"share": one.share, "holds": one.holds} for one in found],
+            "oracle_does_harm": harmful,
             "changed": changed,
             "difficulty": shares if planners else None,
             "separates_nothing": same,
         }
         print_json(content)
     else:
-        _print(found, changed, same, len(shares), ready=ready)
+        _print(found, harmful, changed, same, len(shares), ready=ready)
     return DONE if ready else NOT_RELEASABLE
 
 
 def _print(
-    found: list[Bound], changed: list[str] | None, same: list[str] | None, tasks: int, *, ready: bool
+    found: list[Bound],
+    harmful: list[str],
+    changed: list[str] | None,
+    same: list[str] | None,
+    tasks: int,
+    *,
+    ready: bool,
 ) -> None:
     out = console()
     table = Table("agent", "passes", "of", "share", "must be", "", numbers=("passes", "of", "share"))
@@ -96,6 +104,10 @@ def _print(
         verdict = Text("holds" if one.holds else "MISSED", style="" if one.holds else "red")
         table.add_row(one.agent, str(one.passed), str(one.tasks), f"{one.share:.1%}", must, verdict)
     out.print(table)
+    if harmful:
+        out.print(
+            Text(f"the oracle does harm in {', '.join(harmful)}: mend the plan or the start", style="red")
+        )
     for line in changed or ():
         out.print(Text(f"since the manifest: {line}", style="yellow"))
     if same is not None:
