@@ -22,6 +22,7 @@ from core_eval.bench.bundle import BENCH, LOG, BundleContent, BundleError, read_
 from core_eval.bench.bundle_rerun import run_again
 from core_eval.log import LogError, LogReader
 from core_eval.log.events import ignore
+from core_eval.log.verified import verify
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import BenchResult, Checked
 from core_eval.score.rescore import rescore
@@ -44,15 +45,29 @@ def check_bundle(path: Path, again: int) -> Checked:
         content = read_content(path, folder / BENCH)
         log = folder / LOG
         try:
+            signed = _check_chains(path, log)
             _check_scores(path, log)
             _check_exam(path, content)
-            notes = _check_tasks(path, content, log)
+            notes = [signed, *_check_tasks(path, content, log)]
             result = _result(path, content, log)
             same = run_again(path, log, again) if again else 0
         except (LogError, ValidationError) as error:
             why = "a run of it has another configuration" if isinstance(error, ValidationError) else error
             raise BundleError(f"{path}: its log cannot be read: {why}") from None
     return Checked(path.name, content.exam, content.suites, content.machine, result, same, notes)
+
+
+def _check_chains(path: Path, log: Path) -> str:
+    """Verify the log; return who signed it.
+
+    Raises:
+        BundleError: a row does not fit.
+    """
+    evidence = verify(log)
+    if evidence.misfit is not None:
+        raise BundleError(f"{path}: its log is not what its runs wrote: {evidence.misfit}")
+    keys = sorted({run.key or "nobody, in part" for run in evidence.runs})
+    return f"its log is signed by {', '.join(keys)}"
 
 
 def _check_scores(path: Path, log: Path) -> None:

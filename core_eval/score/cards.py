@@ -130,7 +130,7 @@ class Checked:
         machine: where.
         result: cards and sentence, computed from its log.
         again: how many episodes were run again, and came out the same.
-        notes: what could not be checked.
+        notes: who signed its log, and what could not be checked.
     """
 
     name: str

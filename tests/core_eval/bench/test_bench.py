@@ -19,6 +19,7 @@ from core_eval.bench.candidates import specs_of
 from core_eval.bench.draws import draws
 from core_eval.cli.main import main
 from core_eval.log import LogReader
+from core_eval.log.signing import own_key
 
 PLANNERS = ("mutated:0.6", "oracle", "mutated:0.2", "random")
 BENCH = ("--suite", "crud", "--first", "3", "--finalists", "2", "--fresh", "4")
@@ -102,13 +103,16 @@ def test_what_is_no_model_is_one_line(word, tmp_path, monkeypatch, capsys):
 # Bundles and boards
 
 
-def forged(folder: Path, out: Path, change: str) -> None:
-    """A bundle whose log was changed, and whose hashes were made anew."""
+def forged(folder: Path, out: Path, change: str, *, signed: bool = False) -> None:
+    """A bundle whose log was changed, without chains unless `signed`, and whose hashes were made anew."""
     with zipfile.ZipFile(folder / "bundles" / "one.zip") as archive:
         archive.extractall(out)
     log = sqlite3.connect(out / "bench.db")
     with log:
         assert log.execute(change).rowcount > 0
+        if not signed:
+            log.execute("DELETE FROM chain")
+            log.execute("DELETE FROM signature")
     log.close()
     names = ("bench.db", "bench.json")
     hashes = {name: hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names}
@@ -128,7 +132,8 @@ def test_a_bundle_says_what_its_log_says(folder, capsys, tmp_path):
     (one,) = found["bundles"]
     bench = run(capsys, *PLANNERS, *BENCH, "--db", str(folder / "b.db"))
     assert (status, one["sentence"], one["cards"]) == (0, bench["sentence"], bench["cards"])
-    assert one["standing"] == "3 episodes run again, the same" and one["notes"] == []
+    assert one["standing"] == "3 episodes run again, the same"
+    assert one["notes"] == [f"its log is signed by {own_key()}"]
     _, found = board(capsys, folder / "bundles", tmp_path / "board.html", "--again", "0")
     assert found["bundles"][0]["standing"] == "consistent, not proven"
 
@@ -151,6 +156,13 @@ def test_a_bundle_with_one_changed_row_is_refused(folder, capsys, tmp_path, chan
     assert (status, len(found["refused"])) == ((1, 1) if said else (0, 0))
     assert all(said in why for why in found["refused"].values())
     assert said in (tmp_path / "board.html").read_text()
+
+
+def test_a_bundle_whose_chain_does_not_hold_is_refused(folder, capsys, tmp_path):
+    forged(folder, tmp_path, "UPDATE step SET t_intent = t_intent + 1 WHERE id = 1", signed=True)
+    status, found = board(capsys, tmp_path, tmp_path / "board.html", "--again", "0")
+    assert status == 1
+    assert "step 0, record " in found["refused"]["forged.zip"]
 
 
 @pytest.mark.parametrize(
