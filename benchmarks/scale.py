@@ -4,6 +4,9 @@ Makes traces of three tasks (2 to 6 calls, a third of them with a fault of the a
 `--most`, and scores each file with one worker and with `--jobs`, into JSON lines. Printed are CPU seconds of
 all processes, the wall clock, microseconds of CPU a trace and the peak memory of the largest process. The
 runs of a line follow each other, so their ratio holds on a busy machine too, where the wall clock does not.
+
+With `--dask` each file is also scored by as many workers of a Dask cluster on this machine, and once more
+while one of them is killed, whose CPU is not counted.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from threading import Timer
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -105,11 +110,38 @@ def scored(folder: Path, name: str, *options: str) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, perf_counter() - begun, used.ru_maxrss / 1024)
 
 
+def on_cluster(folder: Path, name: str, jobs: int) -> Iterator[tuple[str, Path, Cost]]:
+    """Score a file on a Dask cluster of this machine, and again while one of its workers is killed."""
+    import psutil
+    from distributed import LocalCluster
+
+    def used() -> float:
+        here = psutil.Process().children(recursive=True)
+        return sum(sum(one.cpu_times()[:2]) for one in here)
+
+    with LocalCluster(
+        n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        wall = 0.0
+        for what in ("Dask", "Dask, one killed"):
+            out = folder / f"{what}.jsonl"
+            victim = next(iter(cluster.workers.values())).pid
+            killing = Timer(0.5 * wall, os.kill, (victim, signal.SIGKILL))
+            if wall:
+                killing.start()
+            before = used()
+            cost = scored(folder, name, "--dask", cluster.scheduler_address, "--out", str(out))
+            killing.cancel()
+            wall = cost.wall
+            yield what, out, cost._replace(cpu=cost.cpu + max(0.0, used() - before))
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--most", type=int, default=1_000_000)
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--unlike", action="store_true", help="no two traces have the same arguments")
+    options.add_argument("--dask", action="store_true", help="score on a Dask cluster, too")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -131,9 +163,16 @@ def main() -> None:
                     f"{count:>9,}  {jobs:>9}  {cost.cpu:>7.2f} {cost.wall:>7.2f} {each:>10.1f} "
                     f"{cost.megabytes:>5.0f}  lines, table of means"
                 )
+            for what, out, cost in on_cluster(folder, file.name, given.jobs) if given.dask else ():
+                results[given.jobs + len(results)] = out
+                each = cost.cpu / count * 1e6
+                print(
+                    f"{count:>9,}  {given.jobs:>9}  {cost.cpu:>7.2f} {cost.wall:>7.2f} {each:>10.1f} "
+                    f"{cost.megabytes:>5.0f}  {what}"
+                )
             if len({out.read_bytes() for out in results.values()}) > 1:
                 raise SystemExit(
-                    f"{count:,} traces: the scores of {given.jobs} processes differ from those of one"
+                    f"{count:,} traces: the scores of several processes differ from those of one"
                 )
             print(f"{'':>9}  same scores; wall {costs[1].wall / costs[given.jobs].wall:.2f} times as fast")
             for out in (file, *results.values()):

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from core_eval.cli.output import console, print_json
+from core_eval.cli.score_ranges import parts_of_file
+from core_eval.cli.score_traces import opened
+from core_eval.cli.workers import Workers, in_order
 from core_eval.log import LogError, LogReader
 from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
 from core_eval.rules.calls import in_groups
 from core_eval.rules.episode import logged_calls, told_at_first
-from core_eval.rules.grounds import Told
-from core_eval.rules.monitor import violations
-from core_eval.rules.rule_file import RuleFile
+from core_eval.rules.grounds import PlaceKind, Told
+from core_eval.rules.monitor import Finding, violations
+from core_eval.rules.rule_file import Rule, RuleFile
 from core_eval.rules.tally import RuleTally
 from core_eval.traces.trace_file import BadTrace, read_traces
 
@@ -22,16 +29,46 @@ ALL, NOT_ALL = 0, 1
 """Exit statuses."""
 
 
-def check_traces(file: RuleFile, lines: Iterable[bytes], name: str, *, as_json: bool) -> int:
-    """Print how the traces in these lines violate the rules; return the exit status."""
-    tally = RuleTally(file.rules)
-    for trace in read_traces(lines, file=name):
+class Checked(NamedTuple):
+    """A trace with its violations, and how many argument values stand where; of a bad line only the fault."""
+
+    trace: str | int = ""
+    findings: Sequence[Finding] = ()
+    places: Mapping[PlaceKind, int] = {}
+    fault: str | None = None
+
+
+def checked(rules: Sequence[Rule], lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[Checked]:
+    """Hold the traces in these lines against rules; the first line has that number."""
+    for trace in read_traces(lines, file=name, first=first):
         if isinstance(trace, BadTrace):
-            tally.unread += 1
-            print(f"pathrig: {trace.error}", file=sys.stderr)
+            yield Checked(fault=trace.error)
         else:
             told = Told(trace.prompt, trace.tools)
-            tally.add(trace.id, violations(file.rules, in_groups(trace.calls), told), told)
+            yield Checked(trace.id, violations(rules, in_groups(trace.calls), told), told.places_found)
+
+
+def _part(rules: Sequence[Rule], name: str, block: bytes, first: int) -> list[Checked]:
+    return list(checked(rules, BytesIO(block), name, first))
+
+
+def check_traces(file: RuleFile, traces: Path, workers: Workers, *, as_json: bool) -> int:
+    """Print how traces violate the rules; return the exit status."""
+    if workers.several:
+        parts = in_order(workers, partial(_part, file.rules, str(traces)), parts_of_file(traces))
+        return _tallied(file, chain.from_iterable(part for _, part in parts), as_json=as_json)
+    with opened(traces) as lines:
+        return _tallied(file, checked(file.rules, lines, str(traces)), as_json=as_json)
+
+
+def _tallied(file: RuleFile, found: Iterable[Checked], *, as_json: bool) -> int:
+    tally = RuleTally(file.rules)
+    for one in found:
+        if one.fault is not None:
+            tally.unread += 1
+            print(f"pathrig: {one.fault}", file=sys.stderr)
+        else:
+            tally.add(one.trace, one.findings, one.places)
     return _finish(tally, as_json=as_json)
 
 
@@ -46,7 +83,7 @@ def check_log(file: RuleFile, db: Path, *, as_json: bool) -> int:
                 if episode.status != "running":
                     told = told_at_first(reader, episode)
                     calls = logged_calls(reader, episode, file.rules)
-                    tally.add(episode_id, violations(file.rules, calls, told), told)
+                    tally.add(episode_id, violations(file.rules, calls, told), told.places_found)
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from core_eval.cli.output import (
-    AggregateOption,
-    UsageError,
-)
-
-if TYPE_CHECKING:
-    pass
+from core_eval.cli.output import AggregateOption, UsageError
+from core_eval.cli.workers import Workers
 
 BETA, LAM = 0.5, 0.5
 
@@ -66,8 +61,15 @@ def score(
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="With --traces: score ranges of the file in so many processes.")
+        int, typer.Option(min=1, help="With --traces: score parts of the file in so many processes.")
     ] = 1,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --traces: score parts of the file on the workers of this Dask scheduler.",
+        ),
+    ] = None,
     aggregate: AggregateOption = None,
     against: Annotated[
         str | None,
@@ -87,12 +89,12 @@ def score(
         if against is not None:
             return _score_against(against, rules, db, {**others, "--traces": traces}, as_json=json)
         assert rules is not None
-        return _check_rules(rules, traces, db, others, as_json=json)
+        return _check_rules(rules, traces, db, others, Workers(jobs, dask), as_json=json)
     for option, value in (("--beta", beta), ("--lam", lam)):
         if value is not None and math.isnan(value):
             raise UsageError(f"{option} {value}: must be a number from 0 to 1")
     if db is not None:
-        for option, path in (("--tasks", tasks), ("--traces", traces), ("--out", out)):
+        for option, path in (("--dask", dask), ("--tasks", tasks), ("--traces", traces), ("--out", out)):
             if path is not None:
                 raise UsageError(f"{option} does not go with --db: a log contains its tasks and traces")
         asked: dict[str, Any] = {
@@ -121,7 +123,9 @@ def score(
     }
     from core_eval.cli.score_traces import score_traces
 
-    return score_traces(tasks, traces, out, parameters, as_json=json, aggregate=aggregate, jobs=jobs)
+    return score_traces(
+        tasks, traces, out, parameters, as_json=json, aggregate=aggregate, workers=Workers(jobs, dask)
+    )
 
 
 def _score_against(
@@ -145,11 +149,16 @@ def _refuse(others: Mapping[str, Any], option: str) -> None:
 
 
 def _check_rules(
-    rules: Path, traces: Path | None, db: Path | None, others: Mapping[str, Any], *, as_json: bool
+    rules: Path,
+    traces: Path | None,
+    db: Path | None,
+    others: Mapping[str, Any],
+    workers: Workers,
+    *,
+    as_json: bool,
 ) -> int:
     """Print how the traces, or the episodes of a log, violate rules."""
     from core_eval.cli.rule_check import check_log, check_traces
-    from core_eval.cli.score_traces import opened
     from core_eval.rules.rule_file import load_rules
 
     _refuse(others, "--rules, which computes no scores")
@@ -159,5 +168,4 @@ def _check_rules(
     if db is not None:
         return check_log(file, db, as_json=as_json)
     assert traces is not None
-    with opened(traces) as lines:
-        return check_traces(file, lines, str(traces), as_json=as_json)
+    return check_traces(file, traces, workers, as_json=as_json)

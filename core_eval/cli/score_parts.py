@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core_eval.traces.scored_traces import score_traces
@@ -53,3 +54,10 @@ class Job:
             if summary is not None:
                 summary.add(one)
             yield Part(one.line + "\n", not failed, failed)
+
+    def part(self, block: bytes, first: int) -> Part:
+        """Score the lines of a part of a file, the first of which has that number."""
+        summary = None if self.summary is None else self.summary()
+        parts = list(self.scored(BytesIO(block), first, summary))
+        failed = sum(one.failed for one in parts)
+        return Part("".join([one.text for one in parts]), len(parts) - failed, failed, summary)

@@ -20,6 +20,8 @@ from core_eval.cli.progress import progress
 
 if TYPE_CHECKING:
     from configs.tasks_loader import ScoredTasks
+    from core_eval.cli.score_parts import Job, Part
+    from core_eval.cli.workers import Workers
     from core_eval.report.tables.traces import TraceSummary
     from core_eval.text.foreign_text import Lines
 
@@ -43,7 +45,7 @@ def score_traces(
     *,
     as_json: bool,
     aggregate: Path | None,
-    jobs: int,
+    workers: Workers,
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
     from core_eval.cli.score_parts import Job
@@ -68,10 +70,8 @@ def score_traces(
             write = stack.enter_context(scores_table(out))
         elif out is not None:
             write = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces])).write
-        if jobs > 1:
-            from core_eval.cli.score_ranges import parts_of_file
-
-            parts = parts_of_file(job, traces, jobs, _progress_of_parts(stack, traces))
+        if workers.several:
+            parts = _parts(job, workers, traces, _progress_of_parts(stack, traces))
         else:
             parts = job.scored(stack.enter_context(opened(traces)), 1, summary)
         if as_json:
@@ -96,6 +96,15 @@ def score_traces(
             file=sys.stderr,
         )
     return NOT_ALL_SCORED if failed else DONE
+
+
+def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], None]) -> Iterator[Part]:
+    from core_eval.cli.score_ranges import parts_of_file
+    from core_eval.cli.workers import in_order
+
+    for (block, _), part in in_order(workers, job.part, parts_of_file(traces)):
+        on_bytes(len(block))
+        yield part
 
 
 def _summary(aggregate: Path | None) -> Callable[[], TraceSummary]:

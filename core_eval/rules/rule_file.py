@@ -188,6 +188,10 @@ class Rule(FrozenModel):
             raise ValueError("write silent: true, or leave it out")
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is compiled stays in its process.
+        return Rule.model_validate, (self.model_dump(by_alias=True, exclude_unset=True),)
+
     @property
     def demand(self) -> str:
         """The key that says what it demands."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core_eval.rules.grounds import PlaceKind, Told
+from core_eval.rules.grounds import PlaceKind
 from core_eval.rules.monitor import Finding, Tier, acts
 from core_eval.rules.rule_file import SEVERITIES, Rule
 
@@ -147,9 +147,9 @@ class RuleTally:
     def __post_init__(self) -> None:
         self.counts = {rule.id: RuleCount(rule) for rule in self.rules}
 
-    def add(self, trace: Trace, findings: Sequence[Finding], told: Told) -> None:
-        """Take a trace's violations, as `violations` returns them, and what its agent was told."""
-        self.places.update(told.places_found)
+    def add(self, trace: Trace, findings: Sequence[Finding], places: Mapping[PlaceKind, int]) -> None:
+        """Take a trace's violations, as `violations` returns them, and how many values stand where."""
+        self.places.update(places)
         executed = [one for one in findings if one.tier is Tier.EXECUTED]
         self.violating += bool(executed)
         self.acts += sum(1 for _ in acts(executed))

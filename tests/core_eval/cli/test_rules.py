@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core_eval.cli import score_ranges
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog, StepRow
 from core_eval.rules.episode import logged_calls, told_at_first
@@ -303,3 +304,20 @@ def test_side_by_side_no_rule_asks(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.jsonl").write_text("")
     assert main([*RUN, "--rules", "rules.yaml", "--jobs", "2", "--episodes", "2"]) == 2
     assert "--jobs: a rule that confirms asks" in capsys.readouterr().err
+
+
+def test_several_processes_find_what_one_finds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_ranges, "PART_BYTES", 300)
+    lines = Path("traces.jsonl").read_text().splitlines()
+    Path("traces.jsonl").write_text("\n".join([*lines * 9, "{", *lines]))
+    found = []
+    for jobs in ("1", "2"):
+        assert (
+            main(["score", "--rules", "rules.yaml", "--traces", "traces.jsonl", "--jobs", jobs, "--json"])
+            == 1
+        )
+        found.append(capsys.readouterr())
+    assert found[0] == found[1]
+    assert json.loads(found[0].out)["violating"] >= 9
