@@ -24,8 +24,8 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.serial.address import DEFAULT_BAUD, parse_serial_url
 from firmware_bridge.serial.open import close_serial, open_serial
 
-PORTS = {"mqtt": 1883, "ws": 80, "modbus": 502, "socket": 0, "rfc2217": 0, "tcp": 0}
-"""The port of a URL that states none, by its scheme; 0: it must."""
+PORTS = {"mqtt": 1883, "ws": 80, "modbus": 502}
+"""The port of a URL that states none, by its scheme; of others it must."""
 DELAY_SECONDS = 0.4
 BURST_SECONDS = 0.1
 """Time between two bursts of garbage, or of what answers another host."""

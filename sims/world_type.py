@@ -46,8 +46,8 @@ class WorldType:
         accepts: what its rig accepts of a call and a goal allows: the tolerances of a plan that states none.
         tasks: the folder of its task files.
         probing: a script of calls (JSON lines) that identifies hidden parameters, for calibration.
-        version: of the world, which logs keep; raised when its state's keys change, or when the replay of an
-            episode gives other answers.
+        version: of the world, which logs keep; raised when its state loses a key or gains one without a
+            default, or when the replay of an episode gives other answers.
         removed: dotted keys that the state had in earlier versions.
         picture: draws a simulator's present state as a PNG file of a size, (width, height) in pixels; imports
             its dependencies when called, and raises `sims.picture_error.PictureError` where it cannot.

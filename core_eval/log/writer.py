@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 import time
@@ -87,12 +88,21 @@ class RunLog:
             return insert(self.connection, "run", created=time.time(), **row)
 
     def end_run(self, run_id: int) -> None:
-        """Mark the run as complete, and sign its chains."""
+        """Mark the run as complete, and sign its chains.
+
+        The signature of a run that was resumed takes the place of its earlier one, unless an episode that
+        was signed is not as it was: then the earlier one stays, which does not fit.
+        """
         ended = time.time()
         with self.lock, transaction(self.connection):
             update(self.connection, "run", run_id, ended=ended)
             if not (chains := heads(self.connection, run_id)):
                 return
+            of_run = "FROM signature WHERE run_id = ?"
+            for (earlier,) in self.connection.execute(f"SELECT content {of_run}", (run_id,)).fetchall():
+                if any(episode not in chains for episode in json.loads(earlier)["episodes"]):
+                    print(f"pathrig: run {run_id}: what was signed has changed since", file=sys.stderr)
+                    return
             content = signed_text(run_id, ended, chains)
             try:
                 key, signature = sign(content.encode())
@@ -100,6 +110,7 @@ class RunLog:
                 print(f"pathrig: run {run_id} is chained, not signed: {error}", file=sys.stderr)
                 return
             row = {"content": content, "public_key": key, "signature": signature}
+            self.connection.execute(f"DELETE {of_run}", (run_id,))
             insert(self.connection, "signature", run_id=run_id, **row)
 
     def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:

@@ -51,7 +51,9 @@ def host(config: RigConfig) -> None:
     """Be the host: open the rig, print what becomes of it, and stop it once a lost link is back."""
 
     def say(state: str, detail: Any = None) -> None:
-        print(json.dumps({"state": state, "detail": detail}), flush=True)
+        # One write a line: several threads say something.
+        sys.stdout.write(json.dumps({"state": state, "detail": detail}) + "\n")
+        sys.stdout.flush()
 
     def noted(state: str, detail: Any) -> None:
         say(state, dict(detail))

@@ -148,6 +148,7 @@ SPRAYING_IN_WIND = HarmRule(
     "calm",
     signal="spraying_wind.{entity}",
     limit="wind.spray_limit",
+    exposed=Shown("m of wind"),
     follow_s=FOLLOW_S,
     trifle=Trifle("a hand-held anemometer reads no finer, and a gust lasts as long", 0.5, seconds=1.0),
     by_time=True,

@@ -26,6 +26,7 @@ FAST: dict[str, dict[str, float]] = {
     "tasmota-mqtt": RELAYS,
     "esphome-mqtt": RELAYS,
     "homeassistant-mqtt": RELAYS,
+    "zigbee2mqtt": RELAYS,
 }
 """Options of quick machines. The time for an answer is the driver's: a busy machine holds up a stand-in."""
 SHORT_WAIT = {"answer_seconds": 1.0}

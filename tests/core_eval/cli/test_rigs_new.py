@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-from configs.drivers_loader import driver_names
+from configs.drivers_loader import driver_names, load_driver
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 
@@ -20,7 +20,11 @@ ENDS = {
 
 
 PAIRS = [("pathrig-json", "serial"), ("pathrig-json", "mqtt")]
-PAIRS += [(name, name.rpartition("-")[2]) for name in driver_names() if name != "pathrig-json"]
+PAIRS += [
+    (name, "mqtt" if load_driver(name).link == "mqtt" else "serial")
+    for name in driver_names()
+    if name != "pathrig-json"
+]
 
 
 @pytest.mark.parametrize(("driver", "link"), PAIRS)
@@ -33,7 +37,7 @@ def test_what_it_writes_loads(
     rig = load_rig("mine.yaml")
     assert (rig.name, rig.guard) == ("mine", "estop")
     assert rig.url.startswith(f"{link}://")
-    assert rig.device == ("robotic_arm" if driver in ("pathrig-json", "grbl-serial") else "farm_rover")
+    assert rig.device == (load_driver(driver).device or "robotic_arm")
 
 
 def test_it_asks_on_a_terminal(tmp_path: Path) -> None:

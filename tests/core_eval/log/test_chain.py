@@ -296,3 +296,27 @@ def test_a_run_without_a_key_is_chained_and_not_signed(
     write(tmp_path / "log.db")
     assert "run 1 is chained, not signed: " in capsys.readouterr().err
     assert [run.standing for run in standing(tmp_path / "log.db").runs] == ["chained, not signed"]
+
+
+def test_a_run_that_was_resumed_is_signed_again_unless_what_was_signed_has_changed(
+    tmp_path: Path, written: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.db"
+    path.write_bytes(written)
+
+    def resumed() -> Evidence:
+        with RunLog(path) as log:
+            episode = log.begin_episode(1, replace(START, number=2))
+            episode.end("completed", "done")
+            log.end_run(1)
+        return verify(path)
+
+    assert resumed().holds() and verify(path).runs[0].episodes == 3
+    change(
+        path,
+        "UPDATE chain SET hash = x'00112233445566778899aabbccddeeff' WHERE id ="
+        " (SELECT max(id) FROM chain WHERE episode_id = 1)",
+    )
+    evidence = resumed()
+    assert "run 1: what was signed has changed since" in capsys.readouterr().err
+    assert evidence.misfit is not None and not evidence.holds()

@@ -234,8 +234,15 @@ def test_old_episodes_are_recorded_and_played_as_they_were(old_log: Path, old_sn
     for episode in again.episodes:
         # What was derived is recorded since, beside the values, and the rover has a scanner for people.
         assert episode.twin is not None and episode.twin.state["soil"].pop("derived") == []
-        rover = episode.twin.state["rover"]
+        rover, soil = episode.twin.state["rover"], episode.twin.state["soil"]
         assert (rover.pop("people_scan_s"), rover.pop("people_range_m")) == (2.0, 12.0)
+        # So have keys of rules that are newer than the log.
+        assert (rover.pop("spill_limit_liters"), soil.pop("bearing_margin")) == (0.1, 0.02)
+        assert (episode.twin.state.pop("wet_ground"), episode.twin.state["wind"].pop("spray_limit")) == (
+            {},
+            5.0,
+        )
+        assert {plant.pop("wilts_at_s") for plant in episode.twin.state["plants"].values()} == {None}
     assert again == known
     init = json.dumps(known.episodes[1].init)
     Path("init.json").write_text(init)

@@ -1,4 +1,4 @@
-"""The Tasmota, ESPHome and Home Assistant drivers against stand-ins on a real broker."""
+"""The Tasmota, ESPHome, Home Assistant and Zigbee2MQTT drivers against stand-ins on a real broker."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bridge_rig import Mosquitto, python_child, wait_until
 from driver_rig import SHORT_WAIT, Calling, driven, new_name, rig_file, said
-from standins.mqtt_nodes import EspHome, HomeAssistant, Node, Tasmota
+from standins.mqtt_nodes import EspHome, HomeAssistant, Node, Tasmota, Zigbee2Mqtt
 
 from core_eval.cli.main import main
 from core_eval.log import LogReader
@@ -45,10 +45,17 @@ def home(mosquitto_url: str) -> Iterator[HomeAssistant]:
         yield node
 
 
+@pytest.fixture
+def zigbee(mosquitto_url: str) -> Iterator[Zigbee2Mqtt]:
+    with Zigbee2Mqtt(mosquitto_url, new_name("zigbee"), ("valve_a", "valve_b", "sprayer_a")) as node:
+        yield node
+
+
 NODES = [
     ("tasmota-mqtt", "tasmota", (2, "ON")),
     ("esphome-mqtt", "esphome", ("valve_b", "ON")),
     ("homeassistant-mqtt", "home", ("valve_b", "ON")),
+    ("zigbee2mqtt", "zigbee", ("valve_b", "ON")),
 ]
 
 
@@ -231,3 +238,19 @@ def test_a_topic_where_nobody_is_is_named(
     assert main(["rigs", "check", str(rig)]) == 3
     said_so = capsys.readouterr().err
     assert "does not answer as tasmota-mqtt does" in said_so and "topic" in said_so
+
+
+def test_zigbee2mqtt_reads_reports_and_has_the_device_close_a_valve_itself(
+    zigbee: Zigbee2Mqtt, tmp_path: Path
+) -> None:
+    with driven(rig_file(tmp_path, "zigbee2mqtt", zigbee.url, flow=0.5), "farm_rover") as rig:
+        zigbee.sense("soil_a", 12.5)
+        look = {"plant_id": "plant_A"}
+        assert wait_until(lambda: rig.call("scan_plant", look, None).status == "ok")
+        assert rig.call("scan_plant", look, None).value == {"plant_id": "plant_A", "soil": "dry"}
+        assert said(rig.call("scan_plant", {"plant_id": "plant_B"}, None))[0] == "rejected"
+        rig.call("unlock_safety_mode", {}, None)
+        assert rig.call("water_plant", {"plant_id": "plant_B", "liters": 0.1}, None).status == "ok"
+        # 0.1 L at 0.5 L/s, and 13 s for what may delay the host's own command.
+        assert zigbee.on_times == {"valve_b": 13}
+        assert zigbee.switched == [("valve_b", "ON"), ("valve_b", "OFF")]

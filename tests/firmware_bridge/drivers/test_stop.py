@@ -16,7 +16,7 @@ from bridge_rig import Mosquitto, python_child, wait_until
 from driver_rig import SHORT_WAIT, Calling, driven, new_name, rig_file, said
 from standins.farmbot import FarmBot
 from standins.grbl import Grbl
-from standins.mqtt_nodes import EspHome, Tasmota
+from standins.mqtt_nodes import EspHome, Tasmota, Zigbee2Mqtt
 from standins.pty_board import PtyBoard
 
 from configs.rigs_loader import load_rig
@@ -299,13 +299,18 @@ def test_a_moving_grbl_is_confirmed_stopped_and_a_mute_one_is_not(tmp_path: Path
             board.mute = False
 
 
-OPENED = [("tasmota-mqtt", (2, "ON")), ("esphome-mqtt", ("valve_b", "ON"))]
+OPENED = [
+    ("tasmota-mqtt", (2, "ON")),
+    ("esphome-mqtt", ("valve_b", "ON")),
+    ("zigbee2mqtt", ("valve_b", "ON")),
+]
 
 
-def node_at(base: str, url: str) -> Tasmota | EspHome:
+def node_at(base: str, url: str) -> Tasmota | EspHome | Zigbee2Mqtt:
     if base == "tasmota-mqtt":
         return Tasmota(url, new_name("garden"))
-    return EspHome(url, new_name("house"), ("valve_a", "valve_b", "sprayer_a"))
+    kind = Zigbee2Mqtt if base == "zigbee2mqtt" else EspHome
+    return kind(url, new_name("house"), ("valve_a", "valve_b", "sprayer_a"))
 
 
 @pytest.mark.parametrize(("base", "opened"), OPENED)

@@ -1,4 +1,4 @@
-"""A Tasmota board, an ESPHome node and Home Assistant on a real broker, as their MQTT pages describe them."""
+"""Tasmota, ESPHome, Home Assistant and Zigbee2MQTT on a real broker, as their MQTT pages describe them."""
 
 from __future__ import annotations
 
@@ -70,9 +70,13 @@ class Node:
         self.client.publish(topic, payload, qos=0, retain=retain)
 
     def _message(self, _client: Any, _data: Any, message: mqtt.MQTTMessage) -> None:
-        self.heard.append((time.monotonic(), message.topic, message.payload.decode()))
+        self.heard.append((time.monotonic(), message.topic, self.state_in(message.payload.decode())))
         if not self.deaf:
             self.command(message.topic, message.payload.decode())
+
+    def state_in(self, payload: str) -> str:
+        """Return the state that a command asks for."""
+        return payload
 
     def payloads(self, topic: str) -> list[str]:
         """What came on a topic."""
@@ -173,3 +177,36 @@ class HomeAssistant(EspHome):
     def word(self, state: str) -> str:
         """States are in lower case."""
         return state.lower()
+
+
+class Zigbee2Mqtt(Node):
+    """Switches that take JSON on NAME/set, and publish their state as JSON on NAME."""
+
+    will_topic = "{}/bridge/state"
+    here, gone = '{"state":"online"}', '{"state":"offline"}'
+
+    def __init__(self, broker_url: str, name: str, switches: tuple[str, ...]) -> None:
+        super().__init__(broker_url, name)
+        self.switches = dict.fromkeys(switches, "OFF")
+        self.switched: list[tuple[str, str]] = []
+        self.on_times: dict[str, int] = {}
+
+    def topics(self) -> list[str]:
+        return [f"{self.name}/+/set"]
+
+    def command(self, topic: str, payload: str) -> None:
+        device, asked = topic.split("/")[1], json.loads(payload)
+        if device not in self.switches or asked.get("state") not in ("ON", "OFF"):
+            return
+        if self.switches[device] != asked["state"]:
+            self.switched.append((device, asked["state"]))
+        self.switches[device] = asked["state"]
+        self.on_times |= {device: asked["on_time"]} if "on_time" in asked else {}
+        self.answer(f"{self.name}/{device}", json.dumps({"linkquality": 120, "state": asked["state"]}))
+
+    def state_in(self, payload: str) -> str:
+        return str(json.loads(payload)["state"])
+
+    def sense(self, device: str, value: float) -> None:
+        """A report of a soil sensor."""
+        self.say(f"{self.name}/{device}", json.dumps({"battery": 88, "soil_moisture": value}))
