@@ -209,8 +209,9 @@ class FaultProxy:
         try:
             if pair.near in readable:
                 data = _read(pair.near)
-                os.write(pair.far, data)
+                # Counted first: who gets it may look at once.
                 self.sent += len(data)
+                os.write(pair.far, data)
             if pair.far in readable:
                 self._answer(pair, _read(pair.far))
             now = time.monotonic()
@@ -245,7 +246,8 @@ class FaultProxy:
         return self._random.randbytes(self._random.randrange(1, 40))
 
     def _pass(self, pair: _Pair, data: bytes) -> None:
-        self.heard += os.write(pair.near, data) if data else 0
+        self.heard += len(data)
+        os.write(pair.near, data)
 
 
 def _read(end: int) -> bytes:
