@@ -14,7 +14,7 @@ from configs.envelope_names import check_envelope
 from configs.errors import ConfigError, at
 from configs.programs import require
 from configs.rig_url import check_link, check_url, without_truth
-from configs.site_limits import SiteLimits, split_site
+from configs.site_limits import OperatingLimits, split_site
 from configs.twin_config import TwinConfig, check_twin
 from configs.worlds_loader import load_world
 from configs.yaml_file import YamlFile, nearest
@@ -50,7 +50,7 @@ class RigConfig(FrozenModel):
         "guard checks interlocks and limits; left out: its twin's world, or only what needs no layout; also "
         "a mapping of `world` and the keys of `site_limits`",
     )
-    site_limits: SiteLimits | None = Field(
+    site_limits: OperatingLimits | None = Field(
         default=None,
         description="where and when it may be driven, written under `site`: geofence, hours, wind, daylight; "
         "a call outside them is refused before it moves anything",

@@ -20,7 +20,7 @@ HORIZON = math.radians(-0.833)
 OBLIQUITY = math.radians(23.44)
 
 
-class Wind(FrozenModel):
+class WindLimit(FrozenModel):
     """A limit of the wind."""
 
     sensor: str = Field(description="the sensor that reads it")
@@ -34,7 +34,7 @@ class Daylight(FrozenModel):
     longitude: float = Field(ge=-180.0, le=180.0, description="degrees, east is positive")
 
 
-class SiteLimits(FrozenModel):
+class OperatingLimits(FrozenModel):
     """Limits outside of which a call is refused before it moves anything; reading is always allowed."""
 
     geofence: list[tuple[float, float]] | None = Field(
@@ -43,7 +43,7 @@ class SiteLimits(FrozenModel):
     hours: Annotated[str, Field(pattern=r"^\d\d:\d\d-\d\d:\d\d$")] | None = Field(
         default=None, description="local time of day, such as 08:00-18:00; 20:00-06:00 spans midnight"
     )
-    wind: Wind | None = Field(default=None, description="the largest wind, and the sensor that reads it")
+    wind: WindLimit | None = Field(default=None, description="the largest wind, and the sensor that reads it")
     daylight: Daylight | None = Field(default=None, description="the place where the sun must be up")
 
     @field_validator("hours")

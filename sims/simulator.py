@@ -180,8 +180,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                 # The sensors and tools are only known when it is made.
                 type(self)(world, seed)
             with self._lock:
-                self._halted.clear()
                 self._restart(world, seed)
+                self._halted.clear()
         except WorldError as error:
             return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
         return Outcome(CallStatus.OK, {})

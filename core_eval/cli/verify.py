@@ -36,7 +36,8 @@ def verify(
     out = console()
     for run in evidence.runs:
         mine = ", which is this user's" if run.key is not None and run.key == own else ""
-        out.print(f"run {run.run}: {run.episodes} episodes, {run.records} records: {run.standing}{mine}")
+        counts = f"{run.episodes} episode{'s' * (run.episodes != 1)}, {run.records} records"
+        out.print(f"run {run.run}: {counts}: {run.standing}{mine}")
     if evidence.misfit is not None:
         out.print(f"DOES NOT FIT: {visible(str(evidence.misfit))}", markup=False)
     return 0 if holds else 1

@@ -106,6 +106,8 @@ def _is_stated(state: Any, stated: Any) -> bool:
     """Return whether a state has all that a rig stated; one that was recorded before lacks newer keys."""
     if isinstance(stated, Mapping) and isinstance(state, Mapping):
         return all(key in state and _is_stated(state[key], value) for key, value in stated.items())
+    if isinstance(stated, list) and isinstance(state, list):
+        return len(state) == len(stated) and all(map(_is_stated, state, stated))
     return bool(state == stated)
 
 

@@ -68,14 +68,16 @@ class _FaultCheck:
         """Return a read tool that asks the machine; None if every one answers from what is known."""
         self._stands("undisturbed")
         device = device_of(self._session.config)
-        asked = None
-        for tool in () if device is None else filter(needs_nothing, device.tools):
-            sent, heard = self._proxy.sent, self._proxy.heard
-            if self._call(tool).status is CallStatus.OK and asked is None:
-                asked = tool if self._proxy.sent > sent and self._proxy.heard > heard else None
+        asked = next(filter(self._asks, () if device is None else filter(needs_nothing, device.tools)), None)
         text = f"calls of {asked.name}" if asked else "no read tool asks the machine: only the stop is tested"
         self._report.add("undisturbed", True, f"answers, and its stop is {self._best}; {text}")
         return asked
+
+    def _asks(self, tool: Tool) -> bool:
+        """Return whether a tool's answer comes from the machine."""
+        sent, heard = self._proxy.sent, self._proxy.heard
+        is_ok = self._call(tool).status is CallStatus.OK
+        return is_ok and self._proxy.sent > sent and self._proxy.heard > heard
 
     @property
     def _best(self) -> StopOutcome:

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from configs.rig_config import RigConfig
@@ -281,7 +282,7 @@ def page(rig: str, firmware: str, trials: Sequence[Trial], on: date) -> str:
             f"## {trial.fault}: {'pass' if trial.passed else 'FAIL'}",
             "",
             f"- expected: {trial.expected}",
-            f"- measured: {trial.measured[:66]}",
+            *wrap(f"- measured: {trial.measured}", 78, subsequent_indent="  "),
             "- seen by eye, at the machine: ______________________________",
             "",
         ]

@@ -20,7 +20,7 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
-from configs.site_limits import SiteLimits
+from configs.site_limits import OperatingLimits
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
 from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus
@@ -113,7 +113,8 @@ class Episode:
         self._approver = approver or TerminalApprover()
         self._stop_button = stop_button or StopButton()
         self._guard = Guard(GuardMode.OBSERVE)
-        told = f"{assignment.prompt}\n{assignment.task.device.advice}"
+        # A number that was said in words has its place in the task as it is written.
+        told = "\n".join((assignment.task.prompt, assignment.prompt, assignment.task.device.advice))
         self._rules = EpisodeRules(assignment.rules, assignment.task.offered.schemas(), told)
         self._ahead: TwinAhead | None = None
         self._conversation = assignment.task.conversation()
@@ -204,7 +205,7 @@ class Episode:
         )
         envelope = Envelope(self._session.config.envelope)
         ours = shipped_tools(self._task.device)
-        limits = self._session.config.site_limits or SiteLimits()
+        limits = self._session.config.site_limits or OperatingLimits()
         self._guard = Guard(
             mode,
             envelope,

@@ -14,6 +14,7 @@ from random import Random
 
 from agents.options import Prompts
 from configs.task import Task
+from core_eval.verify.candidates import leaves
 
 WORD_ERRORS = 0.1
 """Share of the other words that are heard or typed wrongly."""
@@ -75,7 +76,8 @@ def kept_words(task: Task) -> frozenset[str]:
     symbols = [*task.automaton.symbols.values(), *task.automaton.also_free, *task.found_by]
     values = [pattern.plain() for symbol in symbols for pattern in symbol.arguments.values()]
     goal = {} if task.goal is None else {key: one.plain() for key, one in task.goal.patterns.items()}
-    return frozenset(re.findall(r"[^\W\d_]+", repr([values, goal]).lower()))
+    named = " ".join(map(str, leaves([values, goal])))
+    return frozenset(re.findall(r"[^\W\d_]+", named.lower()))
 
 
 def heard(text: str, kept: frozenset[str], random: Random) -> str:
@@ -107,7 +109,7 @@ def _each(
 ) -> Iterator[str]:
     for word in words:
         is_wrong = random.random() < WORD_ERRORS and word.lower() not in kept
-        if (told := wrong(word, random) if is_wrong else word) or not word:
+        if told := wrong(word, random) if is_wrong else word:
             yield told
 
 

@@ -97,6 +97,11 @@ class ToolDriver:
         if self._stop.wait(seconds):
             raise Stopped
 
+    @property
+    def stopping(self) -> bool:
+        """Whether the call that runs, or ran last, was stopped."""
+        return self._stop.is_set()
+
     @contextmanager
     def acting(self) -> Iterator[None]:
         """Hold `talking` for what moves or switches something: after a stop none of it is sent.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from devices.drivers.tool_driver import inverted_sum
-from firmware_bridge.serial.open import GONE, close_serial, open_port
+from firmware_bridge.serial.open import close_serial, open_port, or_gone
 
 BAUD = 1_000_000
 HEADER = b"\xff\xff"
@@ -96,26 +96,18 @@ class FeetechBus:
 
     def _send(self, servo: int, instruction: int, parameters: bytes) -> None:
         body = bytes([servo, len(parameters) + 2, instruction]) + parameters
-        self._guarded(lambda: self._port.write(HEADER + body + bytes([inverted_sum(body)])))
+        or_gone(lambda: self._port.write(HEADER + body + bytes([inverted_sum(body)])))
 
     def _ask(self, servo: int, instruction: int, parameters: bytes, size: int) -> bytes | None:
-        self._guarded(self._port.reset_input_buffer)
+        or_gone(self._port.reset_input_buffer)
         self._send(servo, instruction, parameters)
         wanted, heard = size + 6, bytearray()
         deadline = time.monotonic() + self._seconds
         while time.monotonic() < deadline:
-            heard += self._guarded(lambda: self._port.read(self._port.in_waiting or 1))
+            heard += or_gone(lambda: self._port.read(self._port.in_waiting or 1))
             while (start := heard.find(HEADER)) >= 0 and len(heard) - start >= wanted:
                 packet = bytes(heard[start : start + wanted])
                 if packet[2:4] == bytes([servo, size + 2]) and packet[-1] == inverted_sum(packet[2:-1]):
                     return packet[5:-1]
                 heard = heard[start + 1 :]
         return None
-
-    def _guarded(self, act: Any) -> Any:
-        try:
-            return act()
-        except OSError:
-            raise
-        except GONE as error:
-            raise OSError(f"the port is closed ({error})") from None

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from devices.drivers.tool_driver import DriverFault, xor_of
+from devices.drivers.tool_driver import DriverFault, Stopped, xor_of
 from devices.outcome import Refusal
 from firmware_bridge.drivers.gripper import GripperDriver, Pose
 from firmware_bridge.serial.line_port import LinePort
@@ -76,14 +76,28 @@ class Marlin(GripperDriver):
             self._port.ask(f"M118 sync{self._syncs}", f"sync{self._syncs}$")
             self._port.expect("^ok", "M118")
 
-    def _command(self, line: str) -> list[str]:
-        """Send a numbered line, and return what came before its `ok`."""
+    def _send(self, text: str, *, moves: bool) -> None:
+        """Send a line. Where the stop, which waits for none, went out just before a move, it follows again.
+
+        Raises:
+            Stopped: it did.
+        """
+        self._port.send(text)
+        if moves and self.stopping:
+            self._port.send("M410")
+            # A move that still waited in the queue has begun when the echo comes.
+            self._sync()
+            self._port.send("M410")
+            raise Stopped
+
+    def _command(self, line: str, *, moves: bool = False) -> list[str]:
+        """Send a numbered line, and return what came before its `ok`. Raises Stopped."""
         with self.talking:
             self._number += 1
             numbered = f"N{self._number} {line}"
             text = f"{numbered}*{xor_of(numbered.encode())}"
             answers: list[str] = []
-            self._port.send(text)
+            self._send(text, moves=moves)
             sent, resends = self._number, 0
             deadline = time.monotonic() + self.options["answer_seconds"]
             while (left := deadline - time.monotonic()) > 0:
@@ -99,7 +113,7 @@ class Marlin(GripperDriver):
                     while self._port.read(QUIET_SECONDS) is not None:
                         # Some versions add an `ok`.
                         pass
-                    self._port.send(text)
+                    self._send(text, moves=moves)
                 elif answer.startswith("start"):
                     raise DriverFault("device_reset", "The machine started anew in the middle of the call.")
                 elif "halted" in answer or "kill()" in answer:
@@ -140,7 +154,7 @@ class Marlin(GripperDriver):
                 raise Refusal("out_of_range", f"{axis} is beyond the machine's travel.")
         words = " ".join(f"{axis.upper()}{value:.3f}" for axis, value in target.items())
         with self.acting():
-            self._command(f"G1 {words} F{options['feed']:g}")
+            self._command(f"G1 {words} F{options['feed']:g}", moves=True)
             self._arrive()
         there = self.where()
         self.pause(0)
@@ -156,7 +170,7 @@ class Marlin(GripperDriver):
         self.unlocked()
         if self.options["homing"]:
             with self.acting():
-                self._command("G28")
+                self._command("G28", moves=True)
         return dict(super().home())
 
     def grip(self, close: bool) -> bool:

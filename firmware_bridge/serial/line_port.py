@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
 
 from firmware_bridge.serial.address import DEFAULT_BAUD
-from firmware_bridge.serial.open import GONE, close_serial, open_port
+from firmware_bridge.serial.open import close_serial, open_port, or_gone
 
 SLICE = 0.02
 """Time between two looks for input, s."""
@@ -33,7 +32,7 @@ class LinePort:
 
     def send(self, line: str) -> None:
         """Write a line."""
-        self._gone_is_oserror(lambda: self._port.write(f"{line}\n".encode("ascii", "replace")))
+        or_gone(lambda: self._port.write(f"{line}\n".encode("ascii", "replace")))
 
     def read(self, seconds: float) -> str | None:
         """Return the next line that is not empty; None after so long."""
@@ -44,7 +43,7 @@ class LinePort:
                 self._waiting = rest
                 if text := line.decode("ascii", "replace").strip():
                     return text
-            elif (data := self._gone_is_oserror(lambda: self._port.read(self._port.in_waiting or 1))) or (
+            elif (data := or_gone(lambda: self._port.read(self._port.in_waiting or 1))) or (
                 time.monotonic() < deadline
             ):
                 self._waiting = (self._waiting + data)[-LONGEST_LINE:]
@@ -76,11 +75,3 @@ class LinePort:
     def close(self) -> None:
         """Close the port. Never raises."""
         close_serial(self._port)
-
-    def _gone_is_oserror(self, act: Any) -> Any:
-        try:
-            return act()
-        except OSError:
-            raise
-        except GONE as error:
-            raise OSError(f"the port is closed ({error})") from None

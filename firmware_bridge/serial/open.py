@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import termios
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import serial
 
@@ -13,6 +14,7 @@ from firmware_bridge.link import LinkError, PortInUse, tell_terminal
 from firmware_bridge.serial.address import DEFAULT_BAUD, SerialAddress, parse_serial_url
 from firmware_bridge.serial.ports import STOPPING, describe_process, port_holder, process_name
 
+T = TypeVar("T")
 GONE = (serial.SerialException, OSError, termios.error, TypeError, ValueError, AttributeError)
 """Exceptions of pyserial for a lost port: TypeError and ValueError if another thread closed it meanwhile,
 AttributeError if a networked one lacks the method."""
@@ -73,6 +75,20 @@ def open_port(url: str, timeout: float, baud: int = DEFAULT_BAUD) -> Any:
         return open_serial(parse_serial_url(url, baud), timeout)
     except LinkError as error:
         raise OSError(str(error)) from None
+
+
+def or_gone(act: Callable[[], T]) -> T:
+    """Return what a use of a port returns, for a driver in Python.
+
+    Raises:
+        OSError: the port is lost.
+    """
+    try:
+        return act()
+    except OSError:
+        raise
+    except GONE as error:
+        raise OSError(f"the port is closed ({error})") from None
 
 
 def why_closed(path: str, error: Exception) -> str:

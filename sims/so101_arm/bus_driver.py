@@ -45,7 +45,7 @@ class So101Bus(GripperDriver):
     firmware = "Feetech STS3215"
 
     def connect(self) -> None:
-        """Open the bus, hear every servo, and have it hold where it stands."""
+        """Open the bus, and hear every servo."""
         try:
             from sims.so101_arm.physics import kinematics_of
         except ImportError as error:

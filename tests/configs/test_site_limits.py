@@ -10,7 +10,7 @@ import pytest
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
-from configs.site_limits import Daylight, SiteLimits, sun_elevation
+from configs.site_limits import Daylight, OperatingLimits, sun_elevation
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.path import Call
@@ -23,7 +23,7 @@ def refused(
     limits: dict[str, object], at: datetime = NOON, wind: float | None = None, **arguments: float
 ) -> str:
     samples = {} if wind is None else {"wind_speed": Sample("wind_speed", wind, 0.0)}
-    found = SiteLimits.model_validate(limits).refusal(Call("move_to", arguments), at, samples)
+    found = OperatingLimits.model_validate(limits).refusal(Call("move_to", arguments), at, samples)
     return found or ""
 
 

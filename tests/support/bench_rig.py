@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -58,3 +59,21 @@ def on_a_pty(device: BenchRover) -> Iterator[str]:
     port = SerialPort("pty")
     with DeviceEndpoint(device, port, watchdog_ms=60_000):
         yield f"serial://{port.path}"
+
+
+class Board:
+    """A board at a name that stays, as /dev/serial/by-id gives one, over ports that come and go."""
+
+    def __init__(self, name: Path) -> None:
+        self.name = name
+        self.rover = BenchRover()
+
+    def plug(self) -> None:
+        port = SerialPort("pty")
+        self.endpoint = DeviceEndpoint(self.rover, port, watchdog_ms=60_000)
+        self.endpoint.start()
+        self.name.symlink_to(port.path)
+
+    def pull(self) -> None:
+        self.name.unlink()
+        self.endpoint.close()

@@ -7,32 +7,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from bench_rig import BenchRover
+from bench_rig import Board
 
 from configs.rigs_loader import load_rig
 from core_eval.rig import stop_trial
 from core_eval.rig.stop_trial import Trial, page, try_stops
-from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial.port import SerialPort
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
-
-
-class Board:
-    """A board at a name that stays, over ports that come and go."""
-
-    def __init__(self, name: Path) -> None:
-        self.name, self.rover = name, BenchRover()
-
-    def plug(self) -> None:
-        port = SerialPort("pty")
-        self.endpoint = DeviceEndpoint(self.rover, port, watchdog_ms=60_000)
-        self.endpoint.start()
-        self.name.symlink_to(port.path)
-
-    def pull(self) -> None:
-        self.name.unlink()
-        self.endpoint.close()
 
 
 @pytest.fixture

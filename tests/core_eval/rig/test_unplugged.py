@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from bench_rig import BenchRover
+from bench_rig import Board
 from played_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 from agents.agent import Action, Observation
@@ -17,28 +17,8 @@ from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
-from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.serial.port import SerialPort
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
-
-
-class Board:
-    """A board at a name that stays, as /dev/serial/by-id gives one, over ports that come and go."""
-
-    def __init__(self, name: Path) -> None:
-        self.name = name
-        self.rover = BenchRover()
-
-    def plug(self) -> None:
-        port = SerialPort("pty")
-        self.endpoint = DeviceEndpoint(self.rover, port, watchdog_ms=60_000)
-        self.endpoint.start()
-        self.name.symlink_to(port.path)
-
-    def pull(self) -> None:
-        self.name.unlink()
-        self.endpoint.close()
 
 
 def test_a_run_goes_on_when_the_cable_is_back(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,10 +14,13 @@ from bridge_rig import wait_until
 from driver_rig import Calling, driven, rig_file, said
 from standins.marlin import Marlin
 
+from configs.drivers_loader import load_driver
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.rig.fault_check import check_faults
+from devices.drivers.settings import resolve
 from devices.stop_outcome import StopOutcome
+from firmware_bridge.drivers.marlin import Marlin as MarlinDriver
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
 
@@ -65,3 +69,27 @@ def test_a_spoilt_line_is_sent_again_and_the_stop_ends_a_move(board: Marlin, tmp
 def test_it_tells_the_truth_on_a_disturbed_line(board: Marlin, tmp_path: Path) -> None:
     report = check_faults(load_rig(str(rig_file(tmp_path, "marlin-serial", board.url))))
     assert report.failed == [], report.findings
+
+
+def test_a_move_that_goes_out_after_the_stop_is_stopped_too(board: Marlin, tmp_path: Path) -> None:
+    rig = load_rig(str(rig_file(tmp_path, "marlin-serial", board.url)))
+    assert rig.driver is not None
+    file = load_driver(rig.driver)
+    driver = MarlinDriver(board.url, resolve(file, rig.driver_options, rig.driver_tables))
+    stop, send = Event(), driver._port.send
+
+    def raced(line: str) -> None:
+        if " G1 " in line:
+            # The stop of another thread, between the look whether there was one and the move.
+            stop.set()
+            driver.stop()
+        send(line)
+
+    driver._port.send = raced  # type: ignore[method-assign]
+    driver.unlock_safety()
+    board.speed = 10.0
+    try:
+        assert driver.execute("move_to", {"x": 1.4, "y": 0.5, "z": 0.3, "yaw": 0.0}, stop).code == "stopped"
+        assert driver.standing() and board.at[0] < 100.0
+    finally:
+        driver.close()
