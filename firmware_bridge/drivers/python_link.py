@@ -22,6 +22,7 @@ from devices.tool import ArgumentsError
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.hardware_link import WiredLink
 from firmware_bridge.link import LinkError
+from firmware_bridge.serial.open import port_comes_back
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +41,25 @@ class PythonDriverDevice:
     again then, and stopped first; one with `poll` is polled while no call runs. Hardware that was only
     observed gets no stop.
 
+    Args:
+        comes_back: whether lost hardware can be opened again under the same URL.
+
     Attributes:
         on_wire: called when the hardware is lost (None), and when it is back, with the outcome of its stop.
     """
 
     def __init__(
-        self, driver: PythonDriver, device_type: DeviceType, name: str = "rig", clock: Clock = MONOTONIC
+        self,
+        driver: PythonDriver,
+        device_type: DeviceType,
+        name: str = "rig",
+        clock: Clock = MONOTONIC,
+        *,
+        comes_back: bool = True,
     ) -> None:
         self.name = device_type.name
         self.firmware = driver.firmware
-        self._clock = clock
+        self._clock, self._comes_back = clock, comes_back
         self.confirms_stop = True
         with contextlib.suppress(Exception):
             self.confirms_stop = driver.standing() is not None
@@ -133,8 +143,8 @@ class PythonDriverDevice:
 
     @property
     def stop_owed(self) -> bool:
-        """Whether the hardware was lost after a call, and could not be stopped."""
-        return self._lost and self._touched
+        """Whether the hardware was lost after a call, could not be stopped, and can come back."""
+        return self._lost and self._touched and self._comes_back
 
     def reconnect(self) -> None:
         """Connect lost hardware, and stop it before all else.
@@ -149,6 +159,8 @@ class PythonDriverDevice:
                 # A mute machine may hear: its port stays open for the next stop.
                 stop, heard = self._stop_and_ask() if self._touched else (StopOutcome.NOT_SENT, False)
                 if stop is StopOutcome.NOT_SENT:
+                    if not self._comes_back:
+                        raise LinkError("its port does not come back")
                     self._driver.close()
                     self._connect()
                     stop, heard = self._stop_and_ask() if self._touched else (StopOutcome.SENT, True)
@@ -215,5 +227,5 @@ def open_python_driver(
     except (OSError, ValueError) as error:
         raise LinkError(f"driver {driver.name}: {error}") from error
     unattended = render(driver.unattended, settings.names(""))
-    device = PythonDriverDevice(hardware, device_type, name)
+    device = PythonDriverDevice(hardware, device_type, name, comes_back=port_comes_back(url))
     return WiredLink(device, device, name, unattended)

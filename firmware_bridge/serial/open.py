@@ -113,3 +113,11 @@ def close_serial(port: Any | None) -> None:
 def comes_back(address: SerialAddress) -> bool:
     """Return whether a lost port can come back: a pseudo terminal's number never means the same one again."""
     return not address.target.startswith("/dev/pts/")
+
+
+def port_comes_back(url: str) -> bool:
+    """Return whether what a URL leads to can come back: all that is no pseudo terminal."""
+    try:
+        return comes_back(parse_serial_url(url))
+    except LinkError:
+        return True

@@ -21,7 +21,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
     board = Board(tmp_path / "ttyRIG")
     board.plug()
     yield board
-    board.endpoint.close()
+    board.pull()
 
 
 def test_each_fault_is_struck_and_its_stop_timed(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from given_clock import PlannedClock
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers.python_link import PythonDriverDevice
+from firmware_bridge.link import LinkError
+from firmware_bridge.serial.open import port_comes_back
 
 pytestmark = pytest.mark.stops
 
@@ -68,3 +70,36 @@ def test_a_question_that_fails_confirms_nothing_and_a_stop_that_fails_is_not_sen
     assert device.safe() is StopOutcome.SENT and hardware.clock.passed == pytest.approx(3.0, abs=0.051)
     hardware.broken = True
     assert device.safe() is StopOutcome.NOT_SENT
+
+
+@pytest.mark.parametrize(
+    ("url", "back"),
+    [
+        ("serial:///dev/pts/7?baud=115200", False),
+        ("serial:///dev/ttyACM0", True),
+        ("modbus://127.0.0.1:502", True),
+    ],
+)
+def test_a_lost_pseudo_terminal_is_not_opened_again_as_its_number_may_be_another_ones(
+    url: str, back: bool
+) -> None:
+    hardware: Any = Coasting(PlannedClock(), 0.0)
+    opened: list[str] = []
+
+    def connect() -> None:
+        opened.append(url)
+        hardware.broken = False
+
+    hardware.connect, hardware.close = connect, lambda: None
+    kind: Any = SimpleNamespace(name="pump", rules=None)
+    device = PythonDriverDevice(hardware, kind, "pump", hardware.clock, comes_back=port_comes_back(url))
+    hardware.broken = True
+    assert device.safe() is StopOutcome.NOT_SENT and not device.connected
+    assert device.stop_owed is back
+    if back:
+        device.reconnect()
+        assert opened == [url] and device.connected and not device.stop_owed
+    else:
+        with pytest.raises(LinkError, match="does not come back"):
+            device.reconnect()
+        assert opened == []
