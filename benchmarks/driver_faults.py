@@ -22,12 +22,14 @@ def _stand_ins() -> dict[str, Any]:
     from standins.grbl import Grbl
     from standins.marlin import Marlin
     from standins.modbus_board import ModbusBoard
+    from standins.ros_base import RosBase
 
     return {
         "farmbot-serial": FarmBot,
         "grbl-serial": Grbl,
         "marlin-serial": Marlin,
         "modbus": ModbusBoard,
+        "ros2": RosBase,
         "so101-feetech": FeetechBus,
     }
 

@@ -15,6 +15,7 @@ from devices.device_type import DeviceType
 from devices.registry import DEVICE_TYPES, PluginError
 
 SUFFIXES = (".yaml", ".yml")
+DEVICES_FOLDER = Path(__file__).parent / "devices"
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,11 @@ def load_device(ref: str) -> DeviceType:
 
 
 def device_ref(ref: str, beside: Path) -> str:
-    """The reference with its file found, which may lie beside the file that names it."""
-    near = beside.parent / ref
-    return str(near) if is_device_file(ref) and near.is_file() else ref
+    """The reference with its file found, which may lie beside the file that names it, or be a shipped one."""
+    if not is_device_file(ref):
+        return ref
+    places = beside.parent / ref, Path(ref), DEVICES_FOLDER / ref
+    return next((str(place) for place in places if place.is_file()), ref)
 
 
 def load_declared(ref: str) -> DeclaredDevice:

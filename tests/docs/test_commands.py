@@ -34,6 +34,7 @@ NOT_RUN: Mapping[str, int] = {
     "own-model.md": 1,
     "own-rig.md": 1,
     "own-world.md": 1,
+    "ros2.md": 1,
     "rules.md": 1,
     "sensors-and-faults.md": 1,
     "so101.md": 1,

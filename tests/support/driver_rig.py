@@ -22,6 +22,7 @@ FAST: dict[str, dict[str, float]] = {
     "grbl-serial": {"grip_seconds": 0.01, "boot_seconds": 0.1, "stop_seconds": 0.3},
     "marlin-serial": {"grip_seconds": 0.01, "answer_seconds": 1.0, "boot_seconds": 5.0},
     "modbus": {"flow": 30.0},
+    "ros2": {"answer_seconds": 1.0},
     "so101-feetech": {"speed": 0.6, "grip_seconds": 0.02, "answer_seconds": 0.4},
     "tasmota-mqtt": RELAYS,
     "esphome-mqtt": RELAYS,

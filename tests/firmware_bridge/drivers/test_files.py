@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 
+from configs.device_types import load_device
 from configs.drivers_loader import DRIVERS_FOLDER, driver_names, load_driver
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
@@ -20,7 +21,6 @@ from devices.drivers.settings import resolve
 from devices.drivers.templates import TemplateError, check_bytes, render_regex
 from devices.drivers.values import Scope, Value, evaluate, plain_text, write
 from devices.outcome import Refusal
-from devices.registry import DEVICE_TYPES
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
@@ -32,10 +32,11 @@ def test_every_shipped_driver_loads_and_says_something_of_each_tool(name: str) -
     if driver.link == "pathrig":
         return
     assert driver.device is not None
-    assert set(driver.tools) <= set(DEVICE_TYPES[driver.device].by_name)
+    device = load_device(driver.device)
+    assert set(driver.tools) <= set(device.by_name)
     works = [tool for tool, mapped in driver.tools.items() if mapped.not_fitted is None]
     if driver.link == "python" and not driver.tools:
-        works = list(DEVICE_TYPES[driver.device].by_name)
+        works = list(device.by_name)
     assert len(works) >= 6
     if driver.link == "python":
         lacking = [tool for tool in works if not hasattr(load_class(driver.python), tool)]
