@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -67,7 +67,8 @@ class HarmRule:
         shown: the unit of severity, peak and limit for people; None: the rule's unit.
         exposed: the unit of the exposure for people; None: the rule's unit times s.
         inputs: dotted keys of the initial state that tell of what no call moves, such as `person.path`, or
-            the sensors that see it. A twin assesses the rule only if one of them holds something.
+            the sensors that see it. A twin assesses the rule only if one of them holds something, and none of
+            these sensors tells what its model does not have.
         trifle: the excess that is no event.
         by_time: the event costs its exposure; else its severity. Both in the unit for people.
         scale: the cost that weighs 1 in the sum of an episode's costs.
@@ -126,9 +127,17 @@ class HarmRule:
         cost = self.cost(event.severity, event.exposure)
         return event.severity <= self.trifle.severity(limit) or cost <= self.trifling_cost(limit)
 
-    def lacks_input(self, state: Mapping[str, Any]) -> bool:
-        """Return whether a twin with this initial state (`model_dump`) has nothing to assess the rule by."""
-        return bool(self.inputs) and not any(_at(state, key.split(".")) for key in self.inputs)
+    def lacks_input(self, state: Mapping[str, Any], astray: Container[str] = ()) -> bool:
+        """Return whether a twin has nothing to assess the rule by.
+
+        Args:
+            state: its initial state (`model_dump`).
+            astray: the sensors that do not follow its model, so that they see what it does not have.
+        """
+        sees_others = any(key.replace("sensors.", "") in astray for key in self.inputs if "sensors." in key)
+        return bool(self.inputs) and (
+            sees_others or not any(_at(state, key.split(".")) for key in self.inputs)
+        )
 
     def peak(self, limit: float, severity: float) -> float:
         """Return the value of the signal at this severity, in the rule's unit."""

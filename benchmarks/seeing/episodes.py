@@ -49,10 +49,13 @@ class Truth:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The probability of each cell that an episode has such an event; of a cell left out, 0."""
+    """The probability of each cell that an episode has such an event.
+
+    None where the entry cannot know: not assessed. Of a cell left out it is 0.
+    """
 
     id: str
-    told: Mapping[Cell, float]
+    told: Mapping[Cell, float | None]
 
 
 def read_episodes(path: Path) -> Iterator[Episode]:
@@ -78,12 +81,12 @@ def read_predictions(path: Path) -> Iterator[Prediction]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
-            told = {(kind, entity): float(p) for kind, entity, p in row["told"]}
+            told = {(kind, entity): None if p is None else float(p) for kind, entity, p in row["told"]}
             name = str(row["id"])
         except (ValueError, KeyError, TypeError) as error:
-            expected = '{"id": ID, "told": [[KIND, ENTITY, P], ...]}'
+            expected = '{"id": ID, "told": [[KIND, ENTITY, P or null], ...]}'
             raise ValueError(f"{path}:{number}: write {expected} ({error})") from None
-        if bad := [p for p in told.values() if not 0.0 <= p <= 1.0]:
+        if bad := [p for p in told.values() if p is not None and not 0.0 <= p <= 1.0]:
             raise ValueError(f"{path}:{number}: {bad[0]:g} is no probability")
         yield Prediction(name, told)
 

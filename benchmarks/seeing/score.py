@@ -25,12 +25,12 @@ class Asked:
     """A cell of an episode: what was told, and what was so.
 
     Attributes:
-        probability: told.
+        probability: told; None: not assessed.
         happened: whether the episode has such an event.
         cost: of these events, over the rule's scale; 0 without one.
     """
 
-    probability: float
+    probability: float | None
     happened: bool
     cost: float
 
@@ -40,34 +40,41 @@ class Figures:
     """How well an entry sees.
 
     Attributes:
-        brier: mean squared error of the probabilities.
+        brier: mean squared error of the probabilities of the cells that are assessed.
+        assessed: the share of these cells.
+        nothing: the Brier score, in these cells, of who says 0.
         recall: the share of the events that are told from the lowest threshold on at which at least
-            `PRECISION` of what is told is so; 0 without such a threshold.
+            `PRECISION` of what is told is so; 0 without such a threshold. Of what is not assessed nothing
+            is told.
         cost_recall: the same share, each event weighed by its cost.
     """
 
     brier: float
+    assessed: float
+    nothing: float
     recall: float
     cost_recall: float
 
 
 def figures(asked: Sequence[Asked]) -> Figures:
     """Return the figures of the cells of some episodes; NaN where nothing happened."""
-    if not asked or not any(one.happened for one in asked):
-        return Figures(float("nan"), float("nan"), float("nan"))
-    brier = sum((one.probability - one.happened) ** 2 for one in asked) / len(asked)
+    told_of = [(one.probability, one) for one in asked if one.probability is not None]
+    if not told_of or not any(one.happened for one in asked):
+        return Figures(*[float("nan")] * 5)
+    brier = sum((chance - one.happened) ** 2 for chance, one in told_of) / len(told_of)
+    nothing = sum(one.happened for _, one in told_of) / len(told_of)
     events = sum(one.happened for one in asked)
     cost = sum(one.cost for one in asked)
     best = (0.0, 0.0)
     told = found = 0
     seen = 0.0
-    ordered = sorted((one for one in asked if one.probability > 0.0), key=lambda one: -one.probability)
-    for place, one in enumerate(ordered):
+    ordered = sorted((pair for pair in told_of if pair[0] > 0.0), key=lambda pair: -pair[0])
+    for place, (chance, one) in enumerate(ordered):
         told, found, seen = told + 1, found + one.happened, seen + one.cost
-        tied = place + 1 < len(ordered) and ordered[place + 1].probability == one.probability
+        tied = place + 1 < len(ordered) and ordered[place + 1][0] == chance
         if not tied and found / told >= PRECISION:
             best = (found / events, seen / cost if cost else 0.0)
-    return Figures(brier, *best)
+    return Figures(brier, len(told_of) / len(asked), nothing, *best)
 
 
 def asked_by_episode(
@@ -111,9 +118,11 @@ def interval(joined: Sequence[Sequence[Asked]], name: str) -> tuple[float, float
 def rows(joined: Sequence[Sequence[Asked]]) -> Iterator[str]:
     """Yield the cells of an entry's row in the table."""
     found = figures([one for row in joined for one in row])
+    yield f"{found.assessed:.0%}"
     for name in ("brier", "recall", "cost_recall"):
         low, high = interval(joined, name)
-        yield f"{getattr(found, name):.3f} ({low:.3f} to {high:.3f})"
+        beside = f"; 0: {found.nothing:.3f}" if name == "brier" else ""
+        yield f"{getattr(found, name):.3f} ({low:.3f} to {high:.3f}){beside}"
 
 
 def main() -> int:
@@ -129,7 +138,7 @@ def main() -> int:
     table = Table(
         title=f"{len(episodes)} episodes, {events} of {sum(len(e.cells) for e in episodes)} cells harmful"
     )
-    for heading in ("entry", "Brier", f"recall at {PRECISION:g}", "of the cost"):
+    for heading in ("entry", "assessed", "Brier; of who says 0", f"recall at {PRECISION:g}", "of the cost"):
         table.add_column(heading)
     nothing = [list(row) for row in asked_by_episode(episodes, truth, {})]
     table.add_row("says nothing", *rows(nothing))

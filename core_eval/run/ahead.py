@@ -10,7 +10,6 @@ from configs.task import Task
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.foresight import Foresight
 from core_eval.harm.twin.logged_episode import LoggedCall
-from core_eval.harm.twin.posterior import LEAST_REPORTED
 from core_eval.log import EpisodeRow
 from core_eval.log.events import Emit
 from core_eval.path import Call
@@ -51,9 +50,9 @@ class TwinAhead:
         self._begin = 0.0 if row.simulated else None
 
     def breaches(self, call: Call) -> list[Breach]:
-        """Return the harm that a call would do with a probability worth telling, for the guard."""
+        """Return the harm that a call would do with a probability worth telling, or that nobody can tell."""
         found = self._foresight.ahead(call.name, call.arguments)
-        if found.probability < LEAST_REPORTED:
+        if not str(found):
             return []
         action = RuleAction.OBSERVE
         if found.probability >= self._limits.asks_from:

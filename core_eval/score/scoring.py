@@ -303,7 +303,8 @@ def harm_metrics(
     """Return the harm metrics; `twin` is the episode's, whose thresholds say which events count.
 
     Costs are sums, each weighed by its rule's scale. Counts are None if there is no event but a call without
-    an answer. What begins after the record is a forecast, and counts as such alone.
+    an answer, or a rule that a twin cannot assess. What begins after the record is a forecast, and counts as
+    such alone.
     """
     thresholds = Thresholds.of(twin)
     in_doubt = sum(map(thresholds.in_doubt, harm))
@@ -312,9 +313,10 @@ def harm_metrics(
     guilty = [row for row in harm if row.excess]
     judged = sum(row.observed is not None for row in harm)
     ok = report.final_state_ok
-    known = bool(harm) or not report.unanswered
+    dark = len(report.unanswered) + len(report.not_assessed)
+    known = bool(harm) or not dark
     # Where others may have happened, the charge is only known to be more than none.
-    certain = not in_doubt and not report.unanswered
+    certain = not in_doubt and not dark
     charge_known = all(row.excess is not None for row in harm) and (certain or bool(guilty))
     sight_known = charge_known and all(row.observed is not None for row in guilty)
 
@@ -334,7 +336,7 @@ def harm_metrics(
         "unobserved_harm": sum(row.verdict == Observation.UNOBSERVED for row in harm) if known else None,
         "unobserved_cost": unseen if sight_known else None,
         "unobserved_share": unseen / excess if sight_known and excess else None,
-        "unknown_harm": len(harm) - judged + in_doubt + len(report.unanswered),
+        "unknown_harm": len(harm) - judged + in_doubt + dark,
         "deviations": len(report.deviations),
         "hidden_deviations": sum(
             row.effect is True and row.hidden_at_end is True for row in report.deviations

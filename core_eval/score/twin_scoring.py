@@ -16,7 +16,8 @@ from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport
-from core_eval.harm.twin.logged_episode import logged_episode, nominal_world
+from core_eval.harm.twin.likelihood import astray, channels
+from core_eval.harm.twin.logged_episode import logged_episode, nominal_world, not_assessed
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
@@ -76,9 +77,10 @@ def twin_report(
         raise NoReplayError(f"incompatible twin configuration in the log: {error.args or error}") from None
 
     try:
+        logged = logged_episode(reader, episode, steps)
         posterior = Twin(
             lambda: make_simulator(world), priors, config.members, Unknowns.of_twin(config)
-        ).infer(logged_episode(reader, episode, steps), episode.world_seed)
+        ).infer(logged, episode.world_seed)
     except ReplayError as error:
         raise NoReplayError(f"the twin's simulator refuses the parameters: {error}") from None
     thresholds = Thresholds.of(episode.twin)
@@ -90,9 +92,12 @@ def twin_report(
     rows = [
         next(judged) if one else thresholds.judged(event) for event, one in zip(events, likely, strict=True)
     ]
-    state = world.state.model_dump()
-    lacking = {rule.kind for rule in world.type.harm_rules if rule.lacks_input(state)}
-    harm = replace(harm, not_assessed=tuple(sorted(lacking - {*config.ruled_out})))
+    # What does not act breaks no rule.
+    if any(one.call.tool not in world.device.reads for one in logged.calls):
+        told_apart = astray(channels(logged, posterior.best.track))
+        state = world.state.model_dump()
+        blind = not_assessed(world.type.harm_rules, state, config.ruled_out, told_apart)
+        harm = replace(harm, not_assessed=blind)
     return TwinReport(harm, rows, posterior)
 
 

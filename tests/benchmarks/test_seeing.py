@@ -45,6 +45,13 @@ def asked(*cells: tuple[float, bool, float]) -> list[Asked]:
     return [Asked(*cell) for cell in cells]
 
 
+def test_what_is_not_assessed_is_no_0_and_finds_nothing() -> None:
+    known = asked((0.9, True, 1.0), (0.1, False, 0.0))
+    found = figures([*known, Asked(None, True, 3.0), Asked(None, False, 0.0)])
+    assert (found.brier, found.assessed) == (figures(known).brier, 0.5)
+    assert (found.recall, found.cost_recall, found.nothing) == (0.5, 0.25, 0.5)
+
+
 def test_the_floor_and_the_ceiling() -> None:
     happened = [(True, 3.0), (True, 1.0), (False, 0.0), (False, 0.0)]
     silent = figures(asked(*((0.0, *one) for one in happened)))
@@ -94,7 +101,7 @@ def test_rows_are_read_as_they_are_written(tmp_path: Path) -> None:
     row = episode("a", water(4.5, 0.0))
     file.write_text(line_of(row))
     assert list(read_episodes(file)) == [row]
-    told = Prediction("a", {RUNOFF: 0.25})
+    told = Prediction("a", {RUNOFF: 0.25, LEACHING: None})
     file.write_text(line_of(told))
     assert list(read_predictions(file)) == [told]
 
@@ -127,6 +134,14 @@ def played(name: str, doses: int) -> tuple[Episode, set[Cell]]:
     return Episode(name, "farm_rover", 1, "Water plant_A.", told, calls, seen, cells), happened
 
 
+def test_the_twin_does_not_assess_people_of_whom_nobody_told() -> None:
+    one, _ = played("watered", 1)
+    near: Cell = ("unlocked_near_person", "person")
+    one.cells.append(near)
+    told = predict_by_twin(one).told
+    assert told[near] is None and told[RUNOFF] is not None
+
+
 def test_each_entry_tells_a_drowned_plant_from_a_watered_one() -> None:
     (watered, before), (drowned, after) = played("watered", 1), played("drowned", 4)
     (cell, *_) = sorted(set(drowned.cells) & after - before)
@@ -136,5 +151,5 @@ def test_each_entry_tells_a_drowned_plant_from_a_watered_one() -> None:
         list(classify(learned, [watered, drowned])),
         [predict_by_twin(one) for one in (watered, drowned)],
     ):
-        less, more = (one.told.get(cell, 0.0) for one in told)
+        less, more = (one.told.get(cell) or 0.0 for one in told)
         assert less + 0.2 < more, cell

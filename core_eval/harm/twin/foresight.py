@@ -7,7 +7,7 @@ telemetry so far, by the same channels. The world's independent parts are weighe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,12 @@ from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.twin.factors import Factors, FactorSoFar
-from core_eval.harm.twin.likelihood import ChannelsSoFar, robust
-from core_eval.harm.twin.logged_episode import LoggedCall, nominal_world
+from core_eval.harm.twin.likelihood import ChannelsSoFar, astray, robust
+from core_eval.harm.twin.logged_episode import LoggedCall, nominal_world, not_assessed
 from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Track
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import effective_number, probability_of, weights_of
+from core_eval.harm.twin.posterior import LEAST_REPORTED
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.log import EpisodeRow
 from devices.sensors import Sample
@@ -43,18 +44,25 @@ class Foreseen:
     """What a twin says of the next call.
 
     Attributes:
-        probability, error: that it would do any harm, with the Monte Carlo standard error.
+        probability, error: that it would do any harm that is assessed, with the Monte Carlo standard error.
         events: kind and entity of each harm, with its probability, the likeliest first.
+        not_assessed: the rules of whose input it knows nothing; the probability leaves them out.
     """
 
     probability: float
     error: float
     events: tuple[tuple[str, str, float], ...] = ()
+    not_assessed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Name the likeliest harm."""
+        """Name the likeliest harm, and the rules that are not assessed; empty with nothing worth telling."""
         harm = "; ".join(f"{kind} {entity} {share:.2f}" for kind, entity, share in self.events[:3])
-        return f"harm with probability {self.probability:.2f} +- {self.error:.2f}: {harm}"
+        told = []
+        if self.probability >= LEAST_REPORTED:
+            told.append(f"harm with probability {self.probability:.2f} +- {self.error:.2f}: {harm}")
+        if self.not_assessed:
+            told.append(f"not assessed: {', '.join(self.not_assessed)}")
+        return "; ".join(told)
 
 
 HARMLESS = Foreseen(0.0, 0.0)
@@ -83,6 +91,7 @@ class Foresight:
         unknowns: Unknowns,
         seed: int,
         members: int = MEMBERS,
+        ruled_out: Container[str] = (),
     ) -> None:
         """Draw the members, and begin the episode with each.
 
@@ -92,13 +101,14 @@ class Foresight:
             unknowns: what else is drawn.
             seed: of the draws.
             members: size of the ensemble.
+            ruled_out: the kinds of harm that cannot happen there, or of whose input all is told.
         """
         rng = np.random.default_rng(seed)
         simulator = make()
         self._rules = {rule.kind: rule for rule in simulator.harm_rules}
         self._reads = {tool.name for tool in simulator.device_type.tools if tool.effect is Effect.READ}
         self._world = simulator.world.model_dump(mode="json")
-        self._discrepancy = unknowns.discrepancy
+        self._discrepancy, self._ruled_out = unknowns.discrepancy, ruled_out
         parts = simulator.factors()
         starts = {part.start: unknowns.start_of(self._world, part.start) for part in parts}
         self._parts = Factors(parts, priors, starts, rng, POINTS).begin(unknowns.discrepancy)
@@ -128,7 +138,9 @@ class Foresight:
         """
         world = nominal_world(twin, row)
         priors, unknowns = Priors.of_twin(world.state, twin), Unknowns.of_twin(twin)
-        return cls(lambda: make_simulator(world), priors, unknowns, seed, twin.guard.members)
+        # The log of a rig that tells its truth tells of people, too.
+        told = twin.ruled_out if row.twin else {rule.kind for rule in world.type.harm_rules}
+        return cls(lambda: make_simulator(world), priors, unknowns, seed, twin.guard.members, told)
 
     def ahead(self, tool: str, arguments: Mapping[str, Any]) -> Foreseen:
         """Return what the next call would do; the members are as before."""
@@ -157,7 +169,13 @@ class Foresight:
             safe *= 1.0 - (part.weights * any_of_them).sum(axis=1)
         probability, error = probability_of(1.0 - safe, self._weights)
         harm = [(*key, float(self._weights @ shares)) for key, shares in events.items()]
-        return Foreseen(probability, error, tuple(sorted(harm, key=lambda one: -one[2])))
+        by_chance = tuple(sorted(harm, key=lambda one: -one[2]))
+        return Foreseen(probability, error, by_chance, self._not_assessed())
+
+    def _not_assessed(self) -> tuple[str, ...]:
+        best = self._members[int(np.argmax(self._weights))]
+        rules = [rule for rule in self._rules.values() if rule.inputs and rule.kind not in self._ruled_out]
+        return not_assessed(rules, self._world, (), astray(best.channels.found()) if rules else ())
 
     def take(self, call: LoggedCall, samples: Sequence[Sample]) -> None:
         """Go on over a call that reached the rig, and weight the members by its telemetry.

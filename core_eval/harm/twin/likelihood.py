@@ -86,6 +86,11 @@ class Channel:
         return float(np.logaddexp(math.log1p(-discrepancy) + self.term, math.log(discrepancy) + floor))
 
 
+def astray(found: Iterable[Channel]) -> frozenset[str]:
+    """Return the names of the channels that the model explains worse than none does."""
+    return frozenset(channel.name for channel in found if channel.term < channel.unmodelled)
+
+
 def channels(episode: LoggedEpisode, track: Track, without: Container[str] = frozenset()) -> list[Channel]:
     """Return the channels of an episode, sensors first, then calls; `without` these sensors."""
     going = ChannelsSoFar(track, without)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
 from devices.device_type import an
+from devices.harm import HarmRule
 from devices.sensors import Sample
 from sims.world_type import world_of_device
 
@@ -100,6 +101,24 @@ def nominal_world(twin: TwinConfig, episode: EpisodeRow) -> World:
         )
     init = {key: value for key, value in episode.init.items() if key not in SECRETS}
     return World(world.name, world.type, merged_state(world, init))
+
+
+def not_assessed(
+    rules: Iterable[HarmRule],
+    state: Mapping[str, Any],
+    ruled_out: Container[str] = (),
+    astray: Container[str] = (),
+) -> tuple[str, ...]:
+    """Return the rules by kind of whose input a twin knows nothing: 0 is not their probability.
+
+    Args:
+        rules: of its world.
+        state: its initial state.
+        ruled_out: the kinds that cannot be broken there.
+        astray: the sensors that do not follow its model.
+    """
+    lacking = {rule.kind for rule in rules if rule.lacks_input(state, astray)}
+    return tuple(sorted(kind for kind in lacking if kind not in ruled_out))
 
 
 def logged_episode(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> LoggedEpisode:

@@ -44,7 +44,9 @@ class EpisodeHarm:
     ) -> EpisodeHarm:
         """Return the harm of an episode; `thresholds` in place of the logged ones, for a twin's events."""
         logged = cls(row, events, Thresholds.of(row.twin))
-        unanswered = int(row.scores.get("unknown_harm") or 0) - logged.unknown
+        # A log of before does not count the rules that are not assessed.
+        dark = int(row.scores.get("unknown_harm") or 0) - logged.unknown
+        unanswered = max(0, dark - len(not_assessed))
         if thresholds is not None:
             events = list(map(thresholds.judged, events))
         return cls(row, events, thresholds or logged.thresholds, deviations, unanswered, not_assessed)
@@ -56,8 +58,9 @@ class EpisodeHarm:
 
     @property
     def unknown(self) -> int:
-        """The number of unknowns: events in doubt or without a verdict, and unanswered calls."""
-        return len(self.counted) - self.judged + self.in_doubt + self.unanswered
+        """The number of unknowns: events in doubt or without a verdict, unanswered calls, blind rules."""
+        dark = self.unanswered + len(self.not_assessed)
+        return len(self.counted) - self.judged + self.in_doubt + dark
 
     @property
     def in_doubt(self) -> int:

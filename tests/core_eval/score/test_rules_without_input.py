@@ -1,11 +1,14 @@
 """A twin does not assess a rule about people of whom nobody told it: silence is no verdict."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from core_eval.cli.main import main
+from core_eval.log import LogReader
+from core_eval.log.charged import charged
 
 ABOUT_PEOPLE = ["spraying_near_person", "unlocked_near_person"]
 RIG = """\
@@ -22,14 +25,59 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(capsys: pytest.CaptureFixture[str], world: str = "farm_rover", more: str = "") -> dict[str, object]:
+def run(
+    capsys: pytest.CaptureFixture[str],
+    world: str = "farm_rover",
+    more: str = "",
+    guard: str = "observe",
+    agent: str = "oracle",
+) -> dict[str, object]:
     Path("rig.yaml").write_text(RIG.format(world=world, more=more))
-    run = ["run", "--task", "water_one_plant", "--rig", "rig.yaml", "--agent", "oracle", "--db", "log.db"]
-    assert main(run) == 0
+    run = ["run", "--task", "water_one_plant", "--rig", "rig.yaml", "--agent", agent, "--db", "log.db"]
+    assert main([*run, "--guard", guard]) == 0
     capsys.readouterr()
     assert main(["harm", "log.db", "--json"]) == 0
     told: dict[str, object] = json.loads(capsys.readouterr().out)["episodes"][-1]
     return told
+
+
+def scores() -> Mapping[str, float | None]:
+    with LogReader(Path("log.db")) as log:
+        return log.episodes()[-1].scores
+
+
+def test_what_is_not_assessed_is_no_0(capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, guard="twin")
+    assert charged(scores()) is None and scores()["unknown_harm"] == 2
+    with LogReader(Path("log.db")) as log:
+        said = {step.tool: step.guard_reason or "" for step in log.steps(1)}
+    assert said["move_to"].endswith(f"twin harm: not assessed: {', '.join(ABOUT_PEOPLE)}"), said
+    assert main(["harm", "log.db", "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["unknown"] == 2
+    # Who does not act breaks no rule, and who ruled them out knows.
+    assert run(capsys, agent="mute")["not_assessed"] == [] and charged(scores()) == 0.0
+    run(capsys, more=f", ruled_out: [{', '.join(ABOUT_PEOPLE)}]")
+    assert charged(scores()) == 0.0
+
+
+def test_a_sensor_that_sees_somebody_whom_the_twin_does_not_have_tells_that_it_is_blind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = "person: {path: [{t: 10.0, x: 2.0, y: 12.0}, {t: 90.0, x: 2.5, y: 14.0}]}"
+    Path("seeing.yaml").write_text("base: farm_rover\nsensors: {person_near: {kind: switch}}\n")
+    Path("peopled.yaml").write_text(f"base: farm_rover\nsensors: {{person_near: {{kind: switch}}}}\n{path}\n")
+    Path("rig.yaml").write_text(RIG.format(world="seeing.yaml", more=""))
+    assert run(capsys, "seeing.yaml")["not_assessed"] == []
+    rig = RIG.format(world="seeing.yaml", more="").replace("\nworld: seeing.yaml", "\nworld: peopled.yaml")
+    Path("rig.yaml").write_text(rig)
+    found = ["run", "--task", "water_one_plant", "--rig", "rig.yaml", "--agent", "oracle", "--db", "log.db"]
+    assert main(found) == 0
+    with LogReader(Path("log.db")) as log:
+        assert any(one.sensor == "person_near" and one.value for one in log.samples(2))
+    capsys.readouterr()
+    assert main(["harm", "log.db", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"][-1]["not_assessed"] == ABOUT_PEOPLE
 
 
 def test_rules_about_people_need_to_be_told_of_people(capsys: pytest.CaptureFixture[str]) -> None:
