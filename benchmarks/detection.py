@@ -107,7 +107,7 @@ def measure(name: str, options: argparse.Namespace) -> list[Judged]:
         seconds = (process_time() - began) / len(wanted)
         for key, (_, verdict) in wanted.items():
             one = found[key]
-            if one is not None:
+            if isinstance(one, Detection):
                 judged[key[0]].append(Judged(key[0], verdict, one, seconds, one.fresh_alarms()))
     return [one for own in judged.values() for one in own]
 

@@ -42,6 +42,10 @@ def sensors(
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Maximum number of events, of all kinds in turn.")] = 24,
     episodes: Annotated[int, typer.Option(min=1, help="Of a world: episodes of each task.")] = 6,
+    hazards: Annotated[
+        bool,
+        typer.Option("--hazards", help="Of a world: the tasks of the suite hazards, among drawn hazards."),
+    ] = False,
     rigs: Annotated[
         int, typer.Option(min=40, help="Harmless rigs that judge an event; half as many train the statistic.")
     ] = 200,
@@ -56,25 +60,26 @@ def sensors(
     if out is not None:
         check_output(out, "-o")
     prices = load_prices(cost or SHIPPED_PRICES)
-    with sensor_advice.log_of(target, episodes) as db:
+    with sensor_advice.log_of(target, episodes, hazards=hazards) as db:
         with LogReader(db) as reader:
             world = sensor_advice.world_of_log(reader)
             chosen, total = sensor_advice.chosen_events(reader, events)
         if world is None:
             raise UsageError(f"{target}: no harm event with a verdict, so no sensor is needed to detect it")
-        found = sensor_advice.candidates(world, prices, finer)
+        found, drawn = sensor_advice.candidates(world, prices, finer), Rigs(rigs // 2, rigs)
         with progress("detecting", len({number for number, *_ in chosen})) as advance:
             advisor, detected = sensor_advice.advise(
                 db,
                 chosen,
                 found,
                 jobs=jobs or os.cpu_count() or 1,
-                rigs=Rigs(rigs // 2, rigs),
+                rigs=drawn,
                 on_done=lambda _: advance(1),
             )
     told = [one for one in detected if one.detection is not None]
     if not told:
-        raise UsageError(f"{target}: no event happens on enough of the drawn rigs to judge it")
+        why = sensor_advice.why_not(detected, drawn)
+        raise UsageError(f"{target}: none of {len(detected)} events can be judged: {why}")
     greedy, exact = advisor.greedy(), advisor.exact()
     if out is not None:
         write_file(out, "-o", advice_svg(greedy, exact, prices.currency), inputs=[cost, finer])
@@ -103,8 +108,8 @@ def sensors(
     of_all = "" if len(told) == total else f" of {total}"
     screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms"))
     if len(told) < len(chosen):
-        rare = len(chosen) - len(told)
-        screen.print(Text(f"{rare} more happen on too few of the drawn rigs: give --rigs a greater number"))
+        rest = [one for one in detected if one.detection is None]
+        screen.print(Text(f"{len(rest)} more cannot be judged: {sensor_advice.why_not(rest, drawn)}"))
     _print_candidates(
         screen, {kind: advisor.choice((kind,)) for kind in found.specs}, found.pieces, greedy[0]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,11 @@ from typing import Any
 
 from configs.errors import ConfigError
 from configs.sensor_prices import SENSORS_FOLDER, SensorPrices
+from configs.suites import HAZARDS, read_suite
 from configs.tasks_loader import read_tasks
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.harm.detection.advice import Advisor
+from core_eval.harm.detection.detect import FEWEST
 from core_eval.log import LogReader, RunLog
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.plan import Run
@@ -79,22 +82,36 @@ def candidates(world: World, prices: SensorPrices, finer: Path | None = None) ->
     )
 
 
-def run_mutated(ref: str, path: Path, episodes: int) -> None:
-    """Write a log with altered golden runs of all tasks of a world.
+def why_not(detected: Sequence[DetectedEvent], rigs: Rigs) -> str:
+    """Return why these events cannot be judged, and what to do about it."""
+    shares = [one.happens for one in detected if one.happens is not None]
+    if not shares:
+        return "the log does not determine the rigs of any of them: score it again, or run the tasks anew"
+    most = max(shares)
+    if not most:
+        return "they happen on none of the drawn rigs, or no remedy prevents them: give more --events"
+    enough = 2 * math.ceil(1.25 * FEWEST / most / 10.0) * 10
+    return (
+        f"each must happen on {FEWEST} of the {rigs.training} rigs that train the statistic; the likeliest "
+        f"does on {most:.0%}: give --rigs {enough}, or more --events"
+    )
+
+
+def run_mutated(ref: str, path: Path, episodes: int, *, hazards: bool) -> None:
+    """Write a log with altered golden runs of all tasks of a world; `hazards`: of the suite of that name.
 
     Raises:
         ConfigError: there is no such world, or no task of it.
     """
     world = load_world(ref)
-    tasks = [
-        task.id
-        for task in read_tasks(world=world.type.name).tasks
-        if task.world is not None and task.world.type is world.type
-    ]
+    every = read_suite(HAZARDS) if hazards else read_tasks(world=world.type.name)
+    tasks = [task.id for task in every.tasks if task.world is not None and task.world.type is world.type]
     if not tasks:
         raise ConfigError(f"no task is in {an(world.type.name)}: name a log")
     config = RunConfig(
-        cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=MUTATED) for task in tasks), episodes=episodes
+        cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=MUTATED) for task in tasks),
+        episodes=episodes,
+        hazards=hazards,
     )
     with RunLog(path) as log:
         Run.of(config, log).start()
@@ -150,17 +167,19 @@ def advise(
 
 
 @contextmanager
-def log_of(target: str, episodes: int) -> Iterator[Path]:
-    """Yield the log that is the target, or one of altered golden runs of the world that is.
+def log_of(target: str, episodes: int, *, hazards: bool) -> Iterator[Path]:
+    """Yield the log that is the target, or one of altered golden runs of the world that is, among hazards.
 
     Raises:
         ConfigError: there is neither.
     """
     path = Path(target)
     if known_world(target) is None and path.suffix not in (".yaml", ".yml"):
+        if hazards:
+            raise ConfigError("--hazards is of a world's own runs: a log has its hazards")
         yield path
         return
     with TemporaryDirectory(prefix="pathrig-") as folder:
         db = Path(folder) / "mutated.db"
-        run_mutated(target, db, episodes)
+        run_mutated(target, db, episodes, hazards=hazards)
         yield db

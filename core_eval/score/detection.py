@@ -43,15 +43,17 @@ class Rigs:
 
 @dataclass(frozen=True)
 class DetectedEvent:
-    """A logged event with its detection; None where it happens on too few of the drawn rigs.
+    """A logged event with its detection; None where it happens on too few of the drawn rigs, or on no rig.
 
     Attributes:
+        happens: the share of the rigs on which it does; None where the log does not determine them.
         own: the groups of telemetry that the rig itself has, without any that was fitted.
     """
 
     episode: int
     row: HarmRow
     detection: Detection | None
+    happens: float | None = None
     own: tuple[str, ...] = ()
 
     @property
@@ -155,7 +157,17 @@ def _detected(
     }
     found = detect(kind, {key: rules[key[0]] for key in keys}, rigs.training, rigs.null)
     own = {ANSWERS, *_own_sensors(kind, fitted)}
-    return [DetectedEvent(number, row, found[key], tuple(sorted(own))) for key, row in keys.items()]
+    return [
+        DetectedEvent(
+            number,
+            row,
+            one if isinstance(one, Detection) else None,
+            one.happens,
+            tuple(sorted(own)),
+        )
+        for key, row in keys.items()
+        for one in [found[key]]
+    ]
 
 
 def _own_sensors(kind: Kind, fitted: Mapping[str, Any]) -> set[str]:

@@ -115,7 +115,9 @@ class So101Limits(FrozenModel):
         default=0.01, ge=0.0, description="slower than this the arm counts as still, m/s"
     )
     finger_force: float = Field(
-        default=140.0, ge=0.0, description="that a hand or finger bears (ISO/TS 15066, table A.2), N"
+        default=140.0,
+        ge=0.0,
+        description="that a held hand or finger bears (ISO/TS 15066, table A.2), N; the jaws give less",
     )
 
 

@@ -36,6 +36,17 @@ FEWEST = 20
 """With fewer of them on which the event happens there is no probability."""
 
 
+@dataclass(frozen=True, slots=True)
+class TooRare:
+    """An event that happens, or that its remedy prevents, on too few of the drawn rigs.
+
+    Attributes:
+        happens: the share of the rigs that count.
+    """
+
+    happens: float
+
+
 @dataclass(frozen=True)
 class Detection:
     """What the telemetry of rigs of this kind shows of one event.
@@ -89,8 +100,8 @@ class Courses:
 
 def detect(
     kind: Kind, remedies: Mapping[Key, str], training: int = TRAINING, null: int = NULL, fresh: int = 0
-) -> dict[Key, Detection | None]:
-    """Return the detection of each event; None where it happens on too few of the drawn rigs.
+) -> dict[Key, Detection | TooRare]:
+    """Return the detection of each event.
 
     Args:
         kind: the rigs and their episode.
@@ -99,10 +110,11 @@ def detect(
         fresh: the number of further rigs, whose harmless courses check the false-alarm rate.
     """
     (train, judged, other), happened, specs, limits = drawn_courses(kind, remedies, (training, null, fresh))
-    found: dict[Key, Detection | None] = {}
+    found: dict[Key, Detection | TooRare] = {}
     for key in remedies:
         if len(judged[key].harmful) < FEWEST or len(train[key].harmful) < FEWEST:
-            found[key] = None
+            count = len(judged[key].harmful) + len(train[key].harmful)
+            found[key] = TooRare(count / (training + null))
             continue
         columns = answer_columns([*train[key].null, *train[key].harmful])
         scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}

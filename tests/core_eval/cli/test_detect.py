@@ -1,6 +1,7 @@
 """`harm --detect` and `rigs sensors`: what they compute, print and keep in the log."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -8,8 +9,11 @@ from xml.etree import ElementTree
 import pytest
 from arm_rig import WORLD, to
 
+from configs.suites import HAZARDS, read_suite
 from core_eval.cli.main import main
 from core_eval.log import LogReader
+from core_eval.run import sensor_advice
+from core_eval.run.config import RunConfig
 from core_eval.score.detection import Rigs
 
 SCRIPT = [
@@ -56,6 +60,36 @@ def test_an_event_without_a_detection_probability_says_why(
     own.write_bytes(log.read_bytes())
     assert main(["harm", str(own), "--detect", "--jobs", "1"]) == 0
     assert "2 events have no detection probability: too few of" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_advice_that_cannot_be_given_says_what_to_do(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("core_eval.harm.detection.detect.FEWEST", 21)
+    command = ["rigs", "sensors", str(log), "--rigs", "40", "--events", "1", "--jobs", "1"]
+    assert main(command) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "none of 1 events can be judged: each must happen on 20 of the 20 rigs" in said
+    assert re.search(r"the likeliest does on \d+%: give --rigs (60|80), or more --events", said), said
+    assert main([*command, "--hazards"]) == 2
+    assert "--hazards is of a world's own runs" in capsys.readouterr().err
+
+
+def test_the_hazards_of_a_world_are_its_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[RunConfig] = []
+    monkeypatch.setattr(sensor_advice.Run, "of", lambda config, log: begun.append(config) or Nothing())
+    sensor_advice.run_mutated("robotic_arm", tmp_path / "log.db", 2, hazards=True)
+    (config,) = begun
+    suite = {task.id for task in read_suite(HAZARDS).tasks}
+    assert config.hazards and config.cells and {cell.task for cell in config.cells} <= suite
+
+
+class Nothing:
+    """A run that does nothing."""
+
+    def start(self) -> None:
+        """Do nothing."""
 
 
 @pytest.mark.slow
