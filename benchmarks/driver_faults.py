@@ -27,6 +27,7 @@ def _stand_ins() -> dict[str, Any]:
     return {
         "farmbot-serial": FarmBot,
         "grbl-serial": Grbl,
+        "lerobot": FeetechBus,
         "marlin-serial": Marlin,
         "modbus": ModbusBoard,
         "ros2": RosBase,

@@ -25,6 +25,7 @@ NOT_RUN: Mapping[str, int] = {
     "field-trial.md": 2,
     "firmware.md": 3,
     "home-assistant.md": 2,
+    "lerobot.md": 1,
     "local-models.md": 4,
     "logs.md": 1,
     "marlin.md": 1,

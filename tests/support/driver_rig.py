@@ -17,9 +17,10 @@ from core_eval.rig.session import RigSession
 from devices.outcome import Outcome
 
 RELAYS = {"flow": 30.0, "spray_flow": 400.0}
-FAST: dict[str, dict[str, float]] = {
+FAST: dict[str, dict[str, Any]] = {
     "farmbot-serial": {**RELAYS, "boot_seconds": 0.5},
     "grbl-serial": {"grip_seconds": 0.01, "boot_seconds": 0.1, "stop_seconds": 0.3},
+    "lerobot": {"robot": "lerobot_robot_standin:Arm", "speed": 180.0, "arrival_seconds": 0.5},
     "marlin-serial": {"grip_seconds": 0.01, "answer_seconds": 1.0, "boot_seconds": 5.0},
     "modbus": {"flow": 30.0},
     "ros2": {"answer_seconds": 1.0},
