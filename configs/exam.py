@@ -33,7 +33,8 @@ class ExamFile(BaseModel):
 
     options: dict[str, Any] = Field(default={}, description="options of all models, as in `--set`")
     sampling: Literal["file", "options"] = Field(
-        "options", description="file: as each model's file states it; options: as `options` has it"
+        "options",
+        description="file: as each model's file states it, where `options` does not; options: as they are",
     )
     limits: TaskLimits = Field(default=TaskLimits(), description="in place of the tasks' limits")
 
@@ -68,8 +69,19 @@ class Exam:
         digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
         return ExamTaken(name=self.name, digest=digest[:16])
 
-    def spec(self, given: str) -> str:
+    def varied(self, options: Mapping[str, Any]) -> Exam:
+        """Return this exam with other options, which its name then tells."""
+        told = ", ".join(f"{key}={value}" for key, value in options.items())
+        whole = {**self.content.options, **options}
+        content = self.content.model_copy(update={"options": whole})
+        return Exam(f"{self.name}, {told}" if told else self.name, content)
+
+    def spec(self, given: str, called: str | None = None) -> str:
         """Return the specification of an agent under this exam; one that is no model stays as it is.
+
+        Args:
+            given: the agent.
+            called: its name; None: as without the exam.
 
         Raises:
             AgentSpecError: the specification sets what the exam sets, or is invalid.
@@ -83,11 +95,10 @@ class Exam:
                 f"{given!r} sets {key}, which exam {self.name} sets for all models: leave it out, or "
                 "write an exam of your own"
             )
-        wanted = {key: value for key, value in self.content.options.items() if key in taken}
-        if self.content.sampling == "file":
-            wanted |= sampling_of(given)
+        stated = sampling_of(given) if self.content.sampling == "file" else {}
+        wanted = stated | {key: value for key, value in self.content.options.items() if key in taken}
         own = make_options(parsed.name, wanted, taken)
-        named = make_options(parsed.name, {"name": agent_name(given)}, taken)
+        named = make_options(parsed.name, {"name": called or agent_name(given)}, taken)
         return ParsedSpec(parsed.name, parsed.form, parsed.rest, merged(parsed.options, own, named)).text()
 
 

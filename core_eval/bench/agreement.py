@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agents.names import agent_names
-from configs.exam import Exam, load_exam
+from configs.exam import load_exam
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.plan import Run
@@ -49,9 +49,7 @@ def agreement(one: str, other: str, places: Sequence[Place]) -> list[Agreement]:
         AgentSpecError, BackendError: one of them cannot be run.
         RigError: a simulator failed.
     """
-    model = load_exam("model")
-    options = {**model.content.options, **GREEDY}
-    exam = Exam("greedy", model.content.model_copy(update={"options": options, "sampling": "options"}))
+    exam = load_exam("model").varied(GREEDY)
     # Both are called by their files or models, which may be alike.
     specs = [exam.spec(one), exam.spec(other)]
     cells = tuple(Cell(task=task, rig=rig, agent=spec) for task, rig in places for spec in specs)

@@ -254,11 +254,14 @@ class Bench:
                         found.setdefault(row.agent, []).append(row)
         return found
 
+    def fresh_rows(self, one: Candidate, count: int) -> list[EpisodeRow]:
+        """Return the first fresh episodes of a candidate, as many as it has of `count`."""
+        return self._rows(one, self._draws(0, count, FRESH_SEEDS))
+
     def result(self, picked: Picked) -> BenchResult:
         """Return what the log says of its models."""
-        drawn = self._draws(0, picked.fresh, FRESH_SEEDS)
         left = [one for one in self.candidates if one.name in picked.finalists]
-        own = {one.name: self._rows(one, drawn) for one in left}
+        own = {one.name: self.fresh_rows(one, picked.fresh) for one in left}
         finalists = [Finalist.of(one.name, one.size, own[one.name]) for one in left]
         good = dict(zip(own, shown(finalists, self.plan.share), strict=True))
         counts = {one.agent: one for one in finalists}

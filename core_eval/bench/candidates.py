@@ -59,7 +59,9 @@ def _is_later_part(file: Path) -> bool:
     return bool(mark) and head[-5:].isdecimal() and int(head[-5:]) > 1
 
 
-def candidate(spec: str, exam: Exam, task: Task, tell: Tell, *, known: bool) -> Candidate:
+def candidate(
+    spec: str, exam: Exam, task: Task, tell: Tell, *, known: bool, called: str | None = None
+) -> Candidate:
     """Return a model as a candidate: it is loaded once, and measured on the first prompt of a task.
 
     Args:
@@ -68,10 +70,11 @@ def candidate(spec: str, exam: Exam, task: Task, tell: Tell, *, known: bool) -> 
         task: whose prompt is its first one.
         tell: told what it takes.
         known: whether the log has episodes of it; it is not measured again then.
+        called: its name under the exam; None: as without it.
     """
-    name = agent_name(spec)
+    name = called or agent_name(spec)
     try:
-        own = exam.spec(spec)
+        own = exam.spec(spec, called)
         agent_maker(own)
         size, licence = _file_facts(spec)
         if model_options(own) is None or known:

@@ -11,20 +11,26 @@ import typer
 from rich.text import Text
 
 from agents.names import agent_name
-from configs.exam import ExamTaken, load_exam
+from agents.options import Prompts, make_options
+from configs.exam import BY_EXAM, ExamTaken, load_exam
 from configs.tasks_loader import load_task
 from core_eval.bench.bench import Bench, BenchPlan
 from core_eval.bench.bundle import write_bundle
 from core_eval.bench.candidates import candidate, specs_of
+from core_eval.bench.sweep import Sweep
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.task_places import EACH_WORLD, task_places
 from core_eval.log import LogReader
+from core_eval.log.charged import CHARGED
 from core_eval.log.events import EpisodePlanned, Event
-from core_eval.report.page.bench import bench_page
+from core_eval.report.page.bench import bench_page, sweep_page
 from core_eval.report.tables.cards import cards_table
+from core_eval.report.tables.columns import terminal_table
+from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import front
 from core_eval.score.proof import HARMLESS_SHARE
+from core_eval.score.sweep import effects, sentence
 from core_eval.text.visible_text import seconds_text, visible
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -56,6 +62,17 @@ def bench(
     share: Annotated[
         float, typer.Option(min=0.5, max=0.999, help="Of episodes, that must be harmless.")
     ] = HARMLESS_SHARE,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Change this, and two of these at once, and tell what it did: scaffold, grammar, tools, "
+            "quant, thinking, temperature or prompts. Repeatable.",
+            metavar="FACTOR[=LEVEL,...]",
+        ),
+    ] = None,
+    prompts: Annotated[
+        Prompts | None, typer.Option(help="How models are told the tasks, in place of the exam's way.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Simulated episodes at a time.")] = 1,
     db: Annotated[Path, typer.Option(help="The log. The same again goes on with it.")] = Path("bench.db"),
@@ -77,15 +94,13 @@ def bench(
     if bundle is not None:
         check_output(bundle, "--bundle")
     asked = load_exam(exam)
+    if prompts is not None:
+        asked = asked.varied(
+            make_options("--prompts", {"prompts": prompts}, BY_EXAM).model_dump(exclude_unset=True)
+        )
     places, suites = task_places([], suite or ["core"], rig or [EACH_WORLD])
     taken = asked.taken(suites)
-    known = _known(db, taken)
-    task = load_task(places[0][0])
-    candidates = [
-        candidate(spec, asked, task, _tell, known=agent_name(spec) in known) for spec in specs_of(models)
-    ]
-    if len({one.name for one in candidates}) < len(candidates):
-        raise UsageError("two of the models have one name: give each another with ?name=NAME")
+    title = f"{', '.join(one.name for one in suites)}, {len(places)} tasks"
     plan = BenchPlan(
         places,
         suites,
@@ -99,13 +114,25 @@ def bench(
         share,
         jobs,
     )
+    if sweep:
+        if bundle is not None:
+            raise UsageError("--bundle is of models on one exam, and --sweep changes it: leave one out")
+        _sweep(Sweep.of(asked, specs_of(models), sweep), plan, db, out, title, json=json)
+        return
+    known = _known(db, taken)
+    task = load_task(places[0][0])
+    candidates = [
+        candidate(spec, asked, task, _tell, known=agent_name(spec) in known) for spec in specs_of(models)
+    ]
+    if len({one.name for one in candidates}) < len(candidates):
+        raise UsageError("two of the models have one name: give each another with ?name=NAME")
     the_bench = Bench(plan, candidates, db, _tell, _Left())
     picked = the_bench.run()
     found = the_bench.result(picked)
     if bundle is not None:
         write_bundle(bundle, the_bench, asked, picked)
         _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
-    cards, title = found.cards, f"{', '.join(one.name for one in suites)}, {len(places)} tasks"
+    cards = found.cards
     if out is not None:
         write_file(out, "-o", bench_page(title, found.sentence, f"{taken.name} {taken.digest}", cards, share))
         _tell(f"{out} holds the page")
@@ -122,6 +149,27 @@ def bench(
     screen = console()
     screen.print(cards_table(cards, front(cards)))
     screen.print(Text(visible(found.sentence), style="bold"))
+
+
+def _sweep(swept: Sweep, plan: BenchPlan, db: Path, out: Path | None, title: str, *, json: bool) -> None:
+    """Run a sweep, and show its effects."""
+    rows = swept.run(plan, db, _tell, _Left())
+    found = effects(swept.factors, rows)
+    told, cards = sentence(found), swept.cards(rows)
+    if out is not None:
+        exam = f"{plan.exam.name} {plan.exam.digest}, and what was changed of it"
+        write_file(out, "-o", sweep_page(title, told, exam, found, cards))
+        _tell(f"{out} holds the page")
+    if json:
+        kept = ("agent", "episodes", "right", CHARGED, "seconds_each_good")
+        shown = [{"setting": card.left} | {key: card.as_json()[key] for key in kept} for card in cards]
+        print_json({"sentence": told, "effects": [one.as_json() for one in found], "settings": shown})
+        return
+    screen = console()
+    screen.print(terminal_table(setting_columns(), cards))
+    screen.print(terminal_table(effect_columns(), found))
+    screen.print(Text(visible(told), style="bold"))
+    screen.print(Text(MEANING, style="dim"))
 
 
 def _tell(line: str) -> None:

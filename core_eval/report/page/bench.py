@@ -11,8 +11,10 @@ from core_eval.report.page.templating import environment_of_pages
 from core_eval.report.pictures.plot import Plot, Scale
 from core_eval.report.tables.cards import bytes_text, card_columns, share_text
 from core_eval.report.tables.columns import page_table
+from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.report.tables.texts import mean_cell
 from core_eval.score.cards import Card, front
+from core_eval.score.sweep import Effect
 from core_eval.text.visible_text import seconds_text
 
 WIDTH, HEIGHT = 360.0, 270.0
@@ -37,10 +39,29 @@ def bench_page(title: str, told: str, exam: str, cards: Sequence[Card], share: f
             title=title,
             told=told,
             exam=exam,
+            effects=None,
             share=f"{share:.1%}",
             picture=Markup(right_against_size(cards, best)),
             table=page_table(card_columns(best), cards),
             cards=[(card, card.agent in best, _lines(card)) for card in cards],
+        )
+    )
+
+
+def sweep_page(title: str, told: str, exam: str, found: Sequence[Effect], settings: Sequence[Card]) -> str:
+    """Return the page of a sweep: effects, then each model at each setting; the rest as of `bench_page`."""
+    return (
+        environment_of_pages()
+        .get_template("bench.html.j2")
+        .render(
+            title=title,
+            told=told,
+            exam=exam,
+            effects=page_table(effect_columns(), found),
+            meaning=MEANING,
+            picture="",
+            cards=(),
+            table=page_table(setting_columns(), settings),
         )
     )
 
