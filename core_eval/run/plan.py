@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from agents.agent import Agent, EpisodeContext
 from agents.errors import AgentSpecError, BackendError
+from agents.names import is_model
 from agents.registry import model_options
 from core_eval.log import LogReader, RunLog
 from core_eval.log.events import Emit, EpisodePlanned, ignore
@@ -20,6 +21,7 @@ from core_eval.run.episode_start import Assignment, episode_limits
 from core_eval.run.pace import Pace
 from core_eval.run.parts import Parts, load_parts, task_on_rig
 from core_eval.run.provenance import host_info, package_versions
+from core_eval.run.resource_usage import idle_power
 from core_eval.score.disturbance import MOST
 from core_eval.score.scoring import score_episode, write_score
 from firmware_bridge.approval import Approver
@@ -131,7 +133,11 @@ class Run:
     def logged(self) -> int:
         """Return the run's id; the log gets the run where it does not have it yet."""
         if self.run_id is None:
-            self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host_info())
+            host = host_info()
+            # Before a model is loaded; a baseline's energy says nothing.
+            if any(is_model(cell.agent) for cell in self.config.cells) and (idle := idle_power()) is not None:
+                host["idle"] = dict(idle)
+            self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host)
         return self.run_id
 
     def _run_episodes(self, numbers: Iterator[int], done: frozenset[int]) -> None:

@@ -8,7 +8,8 @@ Energy comes from the first of these sources that exists:
 - a power sensor under hwmon (`power1_input`, microwatts), such as an INA2xx on a Raspberry Pi's bus.
 - the power management chip of a Raspberry Pi 5, by `vcgencmd pmic_read_adc`: the rails on the board, not USB.
 
-Powers are read by a thread, and integrated by the trapezoidal rule.
+Powers are read by a thread, and integrated by the trapezoidal rule. What the machine takes while it idles is
+measured before the first run of models.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from threading import Event, Thread
-from typing import Protocol
+from typing import Any, Protocol
 
 from core_eval.log import MachineCost
 
 INPUT_RAILS = frozenset({"VDD_IN", "POM_5V_IN", "VIN", "SYS_VIN_HV"})
 """Names that the boards give to the rail that feeds all others."""
 READ_EVERY_S = 0.5
+IDLE_S = 4.0
+"""How long the power of the idle machine is measured."""
 UNREADABLE = (OSError, ValueError, subprocess.SubprocessError)
 _RAIL = re.compile(r"(\w+)_([AV])\s+(?:current|volt)\(\d+\)=([\d.]+)[AV]")
 
@@ -107,6 +111,31 @@ def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.
         except UNREADABLE:
             continue
     return None
+
+
+@cache
+def idle_power(
+    sys_root: Path = Path("/sys"),
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Mapping[str, Any] | None:
+    """Return the mean power of the idle machine, W, with the seconds and the meter; None without a meter.
+
+    It takes IDLE_S, once a process.
+    """
+    meter = find_meter(sys_root, clock)
+    if meter is None:
+        return None
+    begun = clock()
+    try:
+        meter.read()
+        while clock() - begun < IDLE_S:
+            sleep(READ_EVERY_S)
+            meter.read()
+    except UNREADABLE:
+        return None
+    seconds = clock() - begun
+    return {"watts": meter.joules / seconds, "seconds": seconds, "meter": meter.name}
 
 
 class UsageMonitor:

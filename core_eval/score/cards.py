@@ -11,6 +11,7 @@ from configs.suite_manifest import MeasuredSuite
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.score.headline import aside, headline
+from core_eval.score.metrics import ABOVE_IDLE
 from core_eval.score.repeated import passed, passes, spread
 from core_eval.statistics.estimates import Estimate, share_of_sums, summarize
 from core_eval.statistics.pareto import pareto_front
@@ -104,6 +105,7 @@ class Card:
             "unobserved_share": self.unobserved_share.as_json(),
             "seconds_each_good": self.each_good("agent_seconds"),
             "joules_each_good": self.each_good("energy"),
+            "joules_above_idle_each_good": self.each_good(ABOVE_IDLE),
             "tokens_per_second": self.tokens_per_second,
             "peak_memory": self.memory,
             "harmless": self.harmless,

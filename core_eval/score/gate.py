@@ -17,7 +17,7 @@ from agents.names import agent_name
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED
 from core_eval.score.episodes import counted, no_call
-from core_eval.score.metrics import BY_NAME
+from core_eval.score.metrics import ABOVE_IDLE, BY_NAME
 from core_eval.score.summary import WORST
 from core_eval.statistics.estimates import ALPHA, Estimate, holm, summarize
 from core_eval.text.values import value_key
@@ -33,7 +33,9 @@ CHECKED = (
 )
 """The metrics that are checked unless others are named: none depends on the machine."""
 KEPT = tuple(
-    name for name in BY_NAME if name not in ("agent_seconds", "wall_seconds", "peak_memory", "energy")
+    name
+    for name in BY_NAME
+    if name not in ("agent_seconds", "wall_seconds", "peak_memory", "energy", ABOVE_IDLE)
 )
 """The metrics that a baseline holds: not those of the machine it was made on."""
 WITHOUT_CHANCE = frozenset({"oracle", "scripted", "replay", "mute", "done", "decliner", "repeat"})

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 from core_eval.log.charged import CHARGED
 
+ABOVE_IDLE = "energy_above_idle"
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -99,6 +101,7 @@ METRICS = (
     Metric("device_seconds", "device s", "amount", less_is_better=True),
     Metric("peak_memory", "peak memory", "bytes", less_is_better=True),
     Metric("energy", "energy (J)", "amount", less_is_better=True),
+    Metric(ABOVE_IDLE, "above idle (J)", "amount", less_is_better=True, signed=True),
 )
 BY_NAME = {metric.name: metric for metric in METRICS}
 TABLE = (

@@ -23,7 +23,17 @@ from core_eval.harm.logged_episode import (
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
 from core_eval.harm.verdict import Thresholds
-from core_eval.log import DeviationRow, EpisodeRow, FailureRow, HarmRow, LogReader, PairRow, RunLog, StepRow
+from core_eval.log import (
+    DeviationRow,
+    EpisodeRow,
+    FailureRow,
+    HarmRow,
+    LogReader,
+    MachineCost,
+    PairRow,
+    RunLog,
+    StepRow,
+)
 from core_eval.log.charged import CHARGED, blameless
 from core_eval.log.reader import GOLDEN_RUN_FAILS, HARM_UNKNOWN, NOT_ASSESSED
 from core_eval.log.rows import ENDED_BY_AGENT, Observation, logged_calls
@@ -33,6 +43,7 @@ from core_eval.path.endings import AskedEnding
 from core_eval.path.taxonomy import LEVELS, StepFacts, failures
 from core_eval.score.disturbance import is_disturbed
 from core_eval.score.golden_run import golden_calls, proved_harmless, response_ok, sampled_golden
+from core_eval.score.metrics import ABOVE_IDLE
 from devices.registry import DEVICE_TYPES
 from sims.world_type import rule_of
 
@@ -258,7 +269,20 @@ def _costs(reader: LogReader, episode: EpisodeRow, steps: Sequence[StepRow]) -> 
         "device_seconds": total(step.duration or 0.0 for step in steps),
         "peak_memory": None if cost.peak_memory is None else float(cost.peak_memory),
         "energy": cost.energy,
+        **_above_idle(reader, episode, cost),
     }
+
+
+def _above_idle(reader: LogReader, episode: EpisodeRow, cost: MachineCost) -> dict[str, float]:
+    """Return the energy beyond what the idle machine takes; empty where its run did not measure that."""
+    if cost.energy is None or episode.wall_seconds is None:
+        return {}
+    idle = reader.run(episode.run_id).host.get("idle")
+    watts = idle.get("watts") if isinstance(idle, Mapping) and idle.get("meter") == cost.meter else None
+    # A foreign log may hold anything there.
+    if not isinstance(watts, (int, float)):
+        return {}
+    return {ABOVE_IDLE: cost.energy - watts * episode.wall_seconds}
 
 
 def _assess_by_replay(

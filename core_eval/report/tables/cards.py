@@ -9,6 +9,7 @@ from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.texts import mean_cell
 from core_eval.score.cards import Card
+from core_eval.score.metrics import ABOVE_IDLE
 from core_eval.statistics.estimates import Estimate
 from core_eval.text.visible_text import visible
 
@@ -39,6 +40,7 @@ def card_columns(best: Sequence[str]) -> list[Column[Card]]:
         Column("unobserved", lambda card: share_text(card.unobserved_share), leaves=2, more=True),
         Column("s each good", lambda card: _amount(card.each_good("agent_seconds")), leaves=11),
         Column("J each good", lambda card: _amount(card.each_good("energy")), leaves=8, more=True),
+        Column("J above idle", lambda card: _amount(card.each_good(ABOVE_IDLE)), leaves=8, more=True),
         Column("memory", lambda card: bytes_text(card.memory), leaves=12),
         Column("licence", lambda card: visible(card.licence or "-"), "words", leaves=1, more=True),
         Column("", lambda card: visible(card.left or "finalist"), "words"),

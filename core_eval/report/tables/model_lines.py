@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core_eval.log import EpisodeRow, LogReader
+from core_eval.score.metrics import ABOVE_IDLE
 from core_eval.score.repeated import by_agent, passes
 from core_eval.text.visible_text import visible
 
-TOTALS = ("input_tokens", "output_tokens", "wall_seconds", "energy")
+TOTALS = ("input_tokens", "output_tokens", "wall_seconds", "energy", ABOVE_IDLE)
 DIGEST = 12
 """Characters of a hash that are shown."""
 
@@ -51,6 +52,8 @@ def cost_lines(episodes: Sequence[EpisodeRow]) -> list[str]:
         parts = [f"{tokens:,.0f} tokens", f"{(totals['wall_seconds'] or 0) / good:,.3g} s"]
         if totals["energy"] is not None:
             parts.append(f"{totals['energy'] / good:,.3g} J")
+        if (above := totals[ABOVE_IDLE]) is not None:
+            parts[-1] += f" ({above / good:,.3g} J above idle)"
         lines.append(
             f"{visible(agent)}: {', '.join(parts)} for each episode accepted and free of harm{unknown}"
         )

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.run.resource_usage import PowerMeter, UsageMonitor, find_meter, peak_memory, pmic_watts
+from core_eval.cli.main import main
+from core_eval.log import LogReader
+from core_eval.run.resource_usage import (
+    PowerMeter,
+    UsageMonitor,
+    find_meter,
+    idle_power,
+    peak_memory,
+    pmic_watts,
+)
 
 PMIC = """  3V3_SYS_A current(1)=0.50000000A
    VDD_CORE_A current(7)=2.00000000A
@@ -95,6 +104,46 @@ def test_a_raspberry_pi_tells_its_rails(tmp_path: Path, monkeypatch: pytest.Monk
     assert meter is not None and meter.name == "pmic"
     program.write_text("#!/bin/sh\necho 'Command not registered'\n")
     assert find_meter(tmp_path) is None
+
+
+def test_the_idle_machine_is_measured_for_some_seconds(tmp_path: Path) -> None:
+    clock, power = Clock(), tmp_path / "class/hwmon/hwmon1/power1_input"
+    write(tmp_path, {"hwmon/hwmon1/name": "ina219", "hwmon/hwmon1/power1_input": 3_000_000})
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+        # A machine that takes 3 W for the first half, then 5 W.
+        power.write_text("5000000" if clock.now > 2.0 else "3000000")
+
+    idle = idle_power(tmp_path, clock, sleep)
+    assert idle is not None and (idle["seconds"], idle["meter"]) == (4.0, "ina219")
+    assert idle["watts"] == pytest.approx((2.0 * 3 + 0.5 * 4 + 1.5 * 5) / 4)
+    assert idle_power(tmp_path / "none", clock, sleep) is None
+
+
+def test_energy_above_idle_is_scored_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of 3 W, 2 W of which it takes while it idles; `mute` is run as if it were a model."""
+    clock = Clock()
+    monkeypatch.setattr("core_eval.run.plan.is_model", lambda _name: True)
+    monkeypatch.setattr(
+        "core_eval.run.plan.idle_power", lambda: {"watts": 2.0, "seconds": 4.0, "meter": "plug"}
+    )
+    clock.now = 0.0
+
+    def watts() -> float:
+        clock.now += 5.0
+        return 3.0
+
+    monkeypatch.setattr("core_eval.run.episode.find_meter", lambda: PowerMeter("plug", watts, clock))
+    db = tmp_path / "a.db"
+    command = ["run", "--task", "users_list", "--rig", "sim:crud", "--agent", "oracle", "--no-floors"]
+    assert main([*command, "--db", str(db)]) == 0
+    with LogReader(db) as reader:
+        (row, *_) = reader.episodes()
+        assert reader.run(row.run_id).host["idle"]["watts"] == 2.0
+        assert row.wall_seconds is not None
+        above = row.scores["energy"] - 2.0 * row.wall_seconds
+        assert row.scores["energy_above_idle"] == pytest.approx(above) and above > 0
 
 
 def test_a_machine_that_cannot_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,15 @@ from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogError, LogReader
 from core_eval.run.episode import EpisodeFailed
 
-OF_THE_MACHINE = ("agent_seconds", "wall_seconds", "peak_memory", "energy", "episode", "scorings")
+OF_THE_MACHINE = (
+    "agent_seconds",
+    "wall_seconds",
+    "peak_memory",
+    "energy",
+    "energy_above_idle",
+    "episode",
+    "scorings",
+)
 FARM = ["--task", "water_one_plant", "--task", "water_two_plants", "--rig", "sim:farm_rover"]
 
 

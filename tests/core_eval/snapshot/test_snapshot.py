@@ -31,7 +31,7 @@ from sims.farm_rover.simulator import FarmSimulator
 
 pytestmark = pytest.mark.broker
 TASK, SEED = "water_one_plant", 3
-OF_THE_HOST = {"wall_seconds", "agent_seconds", "peak_memory", "energy", "twin_steps"}
+OF_THE_HOST = {"wall_seconds", "agent_seconds", "peak_memory", "energy", "energy_above_idle", "twin_steps"}
 """Scores that another run of the same episode need not repeat."""
 OTHER = (
     {"name": "unlock_safety_mode", "arguments": {}},
