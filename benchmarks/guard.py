@@ -43,6 +43,7 @@ from devices.hidden import hidden_parameters
 from devices.sensors import Sample
 from sims.simulator import Simulator
 
+RESAMPLES = 1000
 HOUR_S = 3600.0
 
 
@@ -134,14 +135,46 @@ def cost_of(episode: Logged, hidden: Mapping[str, float]) -> tuple[float, int]:
     return weighted(costs_of(replay.events, rules), rules), len(replay.events)
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What an episode gives to the intervals: its cost, device time in h, and number of false stops."""
+
+    cost: float
+    hours: float
+    false: int
+
+
+def interval(
+    pairs: Sequence[tuple[Drawn, Drawn]], value: Callable[[Sequence[tuple[Drawn, Drawn]]], float]
+) -> str:
+    """Return a figure of pairs of episodes, without a guard and with one, and its 95 % interval.
+
+    It is drawn from whole episodes.
+    """
+    rng = Random(0)
+    drawn = sorted(value(rng.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
+    low, high = drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)]
+    return f"{value(pairs):.2f} ({low:.2f} to {high:.2f})"
+
+
+def prevented(pairs: Sequence[tuple[Drawn, Drawn]]) -> float:
+    """Return the share of the cost without a guard that one prevents; 0 where there is none."""
+    floor = sum(plain.cost for plain, _ in pairs)
+    return 1.0 - sum(guarded.cost for _, guarded in pairs) / floor if floor else 0.0
+
+
+def false_an_hour(pairs: Sequence[tuple[Drawn, Drawn]]) -> float:
+    """Return the number of false stops in an hour of device time under the guard."""
+    return sum(one.false for _, one in pairs) / sum(one.hours for _, one in pairs)
+
+
 @dataclass
 class Sums:
     """What came of the episodes under one guard."""
 
-    cost: float = 0.0
+    each: list[Drawn] = field(default_factory=list)
     events: int = 0
     harmed: int = 0
-    hours: float = 0.0
     calls: int = 0
     judged: list[Judged] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
@@ -149,12 +182,9 @@ class Sums:
     def add(self, episode: Logged, hidden: Mapping[str, float], guard: Guarded | None) -> None:
         """Add an episode."""
         cost, events = cost_of(episode, hidden)
-        self.cost, self.events, self.harmed = (
-            self.cost + cost,
-            self.events + events,
-            self.harmed + bool(events),
-        )
-        self.hours += episode.log.end / HOUR_S
+        false = 0 if guard is None else sum(one.stopped and not one.harmful for one in guard.judged)
+        self.each.append(Drawn(cost, episode.log.end / HOUR_S, false))
+        self.events, self.harmed = self.events + events, self.harmed + bool(events)
         self.calls += len(episode.calls)
         if guard is not None:
             self.judged += guard.judged
@@ -209,12 +239,11 @@ def _known_harm(rig: Simulator[Any], tool: str, arguments: Mapping[str, Any]) ->
 
 def report(console: Console, name: str, sums: Mapping[str, Sums]) -> None:
     """Print the table of one mismatch."""
-    table = Table(title=f"{name}; intervals: Wilson's 95 %")
+    table = Table(title=f"{name}; intervals: 95 %, of shares of calls Wilson's, else by episodes")
     for heading in ("guard", "calls sent", "events", "episodes with harm", "cost", "prevented", "stops",
                     "true of these", "harmful calls stopped", "false stops an hour", "a 100 calls",
                     "lead time, median s", "CPU a call, mean, p95, max ms"):  # fmt: skip
         table.add_column(heading, justify="left" if heading == "guard" else "right")
-    floor = sums["none"].cost
     for guard, found in sums.items():
         stops = [one for one in found.judged if one.stopped]
         right = [one for one in stops if one.harmful]
@@ -222,11 +251,12 @@ def report(console: Console, name: str, sums: Mapping[str, Sums]) -> None:
         false = len(stops) - len(right)
         cpu = 1000.0 * np.array(found.cpu or [0.0])
         leads = [one.lead for one in right]
+        pairs = list(zip(sums["none"].each, found.each, strict=True))
         table.add_row(
-            guard, str(found.calls), str(found.events), str(found.harmed), f"{found.cost:.1f}",
-            f"{1.0 - found.cost / floor:.0%}" if floor else "-", str(len(stops)),
+            guard, str(found.calls), str(found.events), str(found.harmed),
+            f"{sum(one.cost for one in found.each):.1f}", interval(pairs, prevented), str(len(stops)),
             str(Part(len(right), len(stops))), str(Part(len(right), len(harmful))),
-            f"{false / found.hours:.2f}", f"{100.0 * false / max(1, found.calls + len(stops)):.2f}",
+            interval(pairs, false_an_hour), f"{100.0 * false / max(1, found.calls + len(stops)):.2f}",
             f"{np.median(leads):.1f}" if leads else "-",
             f"{cpu.mean():.1f}, {np.quantile(cpu, 0.95):.1f}, {cpu.max():.1f}",
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from threading import Event
 
-from benchmarks.guard import Guarded, truth_of_call
+from benchmarks.guard import Drawn, Guarded, false_an_hour, interval, prevented, truth_of_call
 from configs.worlds_loader import load_world, make_simulator
 
 INIT = {
@@ -35,3 +35,13 @@ def test_a_guard_stops_from_its_probability_on_and_reads_are_not_judged() -> Non
     said["spray_pesticide"] = 0.49
     assert not guard.stops(rig, "spray_pesticide", {"plant_id": "plant_B", "ml": 300.0})
     assert [(one.stopped, one.harmful) for one in guard.judged] == [(True, True), (False, True)]
+
+
+def test_intervals_pair_an_episode_with_itself_under_the_guard() -> None:
+    same = [(Drawn(cost, 0.5, 0), Drawn(cost, 0.5, 1)) for cost in (1.0, 2.0, 30.0)]
+    assert interval(same, prevented) == "0.00 (0.00 to 0.00)"
+    assert interval(same, false_an_hour) == "2.00 (2.00 to 2.00)"
+    spared = [*same, *[(Drawn(30.0, 0.5, 0), Drawn(0.0, 0.5, 0))] * 2]
+    share, bounds = interval(spared, prevented).split(" (")
+    low, high = map(float, bounds.strip(")").split(" to "))
+    assert low < float(share) == 0.65 < high
