@@ -7,7 +7,8 @@ rig stopped; then the line is left alone, and the rig must answer and confirm it
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from configs.drivers_loader import load_driver
 from configs.rig_config import RigConfig, device_of
@@ -19,7 +20,7 @@ from core_eval.rig.session import RigSession
 from core_eval.rig.simulator_process import RigError
 from devices.outcome import Outcome
 from devices.stop_outcome import StopOutcome
-from devices.tool import Tool
+from devices.tool import Effect, Tool
 from firmware_bridge.fault_proxy import Disturbance, FaultProxy
 from firmware_bridge.link import LinkError
 
@@ -28,6 +29,8 @@ CALL_SECONDS = 20.0
 STOP_SECONDS = 4.0
 BACK_SECONDS = 10.0
 """Time in which a rig must be back after a disturbance, as in a run."""
+Read = tuple[Tool, Mapping[str, Any]]
+"""A tool and its arguments."""
 SILENT = (Disturbance.MUTE, Disturbance.CUT)
 """Disturbances in which nothing is heard, so that nothing can be confirmed."""
 
@@ -48,10 +51,10 @@ def check_faults(config: RigConfig, faults: Iterable[Disturbance] = tuple(Distur
         ):
             session.client.claim()
             check = _FaultCheck(report, session, proxy)
-            tool = check.healthy()
+            read = check.healthy()
             for fault in faults:
                 if fault is not Disturbance.NONE:
-                    check.under(fault, tool)
+                    check.under(fault, read)
     except LinkError as error:
         raise RigError(f"rig {config.name}: {error}") from None
     return report
@@ -61,22 +64,23 @@ class _FaultCheck:
     def __init__(self, report: RigReport, session: RigSession, proxy: FaultProxy) -> None:
         self._report, self._session, self._client, self._proxy = report, session, session.client, proxy
 
-    def _call(self, tool: Tool) -> Outcome:
-        return self._client.call(tool.name, {}, timeout=CALL_SECONDS, within=CALL_SECONDS)
+    def _call(self, read: Read) -> Outcome:
+        return self._client.call(read[0].name, read[1], timeout=CALL_SECONDS, within=CALL_SECONDS)
 
-    def healthy(self) -> Tool | None:
-        """Return a read tool that asks the machine; None if every one answers from what is known."""
+    def healthy(self) -> Read | None:
+        """Return a call that reads from the machine; None if every one is answered from what is known."""
         self._stands("undisturbed")
-        device = device_of(self._session.config)
-        asked = next(filter(self._asks, () if device is None else filter(needs_nothing, device.tools)), None)
-        text = f"calls of {asked.name}" if asked else "no read tool asks the machine: only the stop is tested"
+        read = next(filter(self._asks, _reads(self._session.config)), None)
+        text = (
+            f"calls of {read[0].name}" if read else "no read tool asks the machine: only the stop is tested"
+        )
         self._report.add("undisturbed", True, f"answers, and its stop is {self._best}; {text}")
-        return asked
+        return read
 
-    def _asks(self, tool: Tool) -> bool:
-        """Return whether a tool's answer comes from the machine."""
+    def _asks(self, read: Read) -> bool:
+        """Return whether the answer of a call comes from the machine."""
         sent, heard = self._proxy.sent, self._proxy.heard
-        is_ok = self._call(tool).status is CallStatus.OK
+        is_ok = self._call(read).status is CallStatus.OK
         return is_ok and self._proxy.sent > sent and self._proxy.heard > heard
 
     @property
@@ -98,27 +102,30 @@ class _FaultCheck:
             time.sleep(0.1)
         raise RigError(f"{when}: it is not back within {BACK_SECONDS:g} s: {why}")
 
-    def under(self, fault: Disturbance, tool: Tool | None) -> None:
-        """Call a tool and stop the rig while the line is disturbed, and look whether it comes back."""
+    def under(self, fault: Disturbance, read: Read | None) -> None:
+        """Read, and stop the rig while the line is disturbed, and look whether it comes back."""
         lies: list[str] = []
         texts: list[str] = []
         self._proxy.disturb(fault)
         try:
-            if tool is not None:
+            if read is not None:
+                name = read[0].name
                 began, heard = time.monotonic(), self._proxy.heard
-                outcome = self._call(tool)
+                outcome = self._call(read)
                 taken = time.monotonic() - began
-                texts.append(f"{tool.name}: {outcome.code or outcome.status} after {taken:.1f} s")
+                texts.append(f"{name}: {outcome.code or outcome.status} after {taken:.1f} s")
                 if outcome.status is CallStatus.OK and fault in SILENT and self._proxy.heard == heard:
-                    lies.append(f"{tool.name} is ok, and nothing was heard")
+                    lies.append(f"{name} is ok, and nothing was heard")
                 if outcome.code == "internal":
                     lies.append(f"the driver failed: {outcome.message}")
                 if taken > CALL_SECONDS + 1.0:
-                    lies.append(f"{tool.name} took {taken:.0f} s")
+                    lies.append(f"{name} took {taken:.0f} s")
             sent = self._proxy.sent
             stop = self._client.estop(STOP_SECONDS)
             texts.append(f"stop {stop}")
-            if fault is not Disturbance.CUT and self._proxy.sent == sent:
+            # A connection that garbage has broken is cut, and a stop that was not sent is no lie.
+            owed = fault is Disturbance.MUTE or stop is not StopOutcome.NOT_SENT
+            if fault is not Disturbance.CUT and owed and self._proxy.sent == sent:
                 lies.append("the stop was not written to the line")
             if fault is Disturbance.MASTER and self._proxy.shared:
                 lies.append("another program can open the port too: lock it (pathrig.device.open_port)")
@@ -131,7 +138,18 @@ class _FaultCheck:
         except RigError as error:
             lies.append(str(error))
         else:
-            again = None if tool is None else self._call(tool)
+            again = None if read is None else self._call(read)
             if again is not None and again.status is not CallStatus.OK:
                 lies.append(f"after it {again.code or again.status}: {again.message}")
         self._report.add(fault, not lies, "; ".join([*lies, *texts]))
+
+
+def _reads(config: RigConfig) -> Iterator[Read]:
+    """Yield calls that read: first those without arguments, then those of what the rig's tables name."""
+    device = device_of(config)
+    tools = () if device is None else [tool for tool in device.tools if tool.effect is Effect.READ]
+    yield from ((tool, {}) for tool in tools if needs_nothing(tool))
+    for tool in tools:
+        required = [name for name, field in tool.arguments.model_fields.items() if field.is_required()]
+        if len(required) == 1 and tool.arguments.model_fields[required[0]].annotation is str:
+            yield from ((tool, {required[0]: row}) for rows in config.driver_tables.values() for row in rows)

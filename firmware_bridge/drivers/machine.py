@@ -246,7 +246,8 @@ class Machine:
 
     def _settle(self) -> bool:
         """Run the settle steps and return whether the machine's answers confirm the stop. Never raises."""
-        if self._is_offline():
+        if self._is_offline() or not self.wire.taken():
+            # What was reported before counts only of a stop that has arrived.
             return False
         for step, names in self._settle_steps:
             if not self._settled(step, names) and not step.optional:

@@ -74,6 +74,10 @@ class SerialLine:
         """Raise LinkError: a serial line has no topics."""
         raise LinkError(f"{self.name} is a serial line, and has no topic {topic}")
 
+    def taken(self) -> bool:
+        """Return True: a serial line acknowledges nothing; the machine's answers do."""
+        return True
+
     def close(self) -> None:
         """Flush and close the port."""
         port, self._port = self._port, None

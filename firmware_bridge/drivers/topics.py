@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
+
+from paho.mqtt.client import MQTTMessageInfo
 
 from devices.drivers.patterns import MachineMessage
 from firmware_bridge.drivers.wire import OnMessage
@@ -11,6 +14,7 @@ from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.address import MqttAddress
 from firmware_bridge.mqtt.connection import MqttConnection
 
+ACKNOWLEDGE_SECONDS = 2.0
 Publication = tuple[str, str]
 """Topic and payload."""
 
@@ -34,6 +38,7 @@ class DriverTopics:
         self._subscriptions = sorted(set(subscriptions))
         self._wills = list(wills)
         self._connections: list[MqttConnection] = []
+        self._last: MQTTMessageInfo | None = None
 
     @property
     def connected(self) -> bool:
@@ -82,9 +87,17 @@ class DriverTopics:
         """Publish with QoS 1. Raises LinkError without a broker; then the message is discarded."""
         if not self.connected:
             raise LinkError(f"no connection to {self.name}")
-        if self._connections[0].publish(topic, payload.encode(), qos=1, retain=retain) is None:
+        self._last = self._connections[0].publish(topic, payload.encode(), qos=1, retain=retain)
+        if self._last is None:
             self._connections[0].discard()
             raise LinkError(f"no connection to {self.name}")
+
+    def taken(self) -> bool:
+        """Whether the broker acknowledges the last message in time."""
+        if self._last is not None:
+            with contextlib.suppress(RuntimeError, ValueError):
+                self._last.wait_for_publish(ACKNOWLEDGE_SECONDS)
+        return self._last is None or self._last.is_published()
 
     comes_back = True
 

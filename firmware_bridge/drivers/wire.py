@@ -35,5 +35,8 @@ class Wire(Protocol):
     def publish(self, topic: str, payload: str, *, retain: bool = False) -> None:
         """MQTT: publish with QoS 1. Raises LinkError."""
 
+    def taken(self) -> bool:
+        """Whether the other end of the line acknowledges what was published last; True if it never does."""
+
     def close(self) -> None:
         """Close the wire; it sends no stop. Never raises."""

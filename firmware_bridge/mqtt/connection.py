@@ -9,6 +9,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 KEEP_ALIVE = 10
 """Seconds; a broker publishes the last will of a silent client after one and a half of these."""
+ANSWER_SECONDS = 5.0
+"""Time for a broker's answers until it is connected anew."""
 BACK_OFF = (0.1, 2.0)
 """Seconds before the first try to reconnect, doubled up to the longest."""
 
@@ -172,9 +175,14 @@ class MqttConnection:
                 delay = min(2 * delay, BACK_OFF[1])
 
     def _serve(self) -> None:
-        """Run paho's loop until the connection is lost or closed."""
+        """Run paho's loop until the connection is lost or closed, or the broker has not answered in time."""
+        deadline = time.monotonic() + ANSWER_SECONDS
         try:
             while self._client.loop() == mqtt.MQTT_ERR_SUCCESS:
+                if not self.connected and time.monotonic() > deadline:
+                    # It is mute, or half a packet came: it has closed nothing.
+                    self._early_closes = -1
+                    return
                 while self._acknowledgements:
                     self._acknowledged(*self._acknowledgements.popleft())
         except Exception:

@@ -10,8 +10,13 @@ from bridge_rig import Mosquitto, python_child, wait_until
 from driver_rig import SHORT_WAIT, Calling, driven, new_name, rig_file, said
 from standins.mqtt_nodes import EspHome, HomeAssistant, Node, Tasmota, Zigbee2Mqtt
 
+from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.log import LogReader
+from core_eval.rig.fault_check import check_faults
+from firmware_bridge.drivers.topics import DriverTopics
+from firmware_bridge.fault_proxy import Disturbance, FaultProxy
+from firmware_bridge.mqtt.address import parse_mqtt_url
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial]
 
@@ -254,3 +259,28 @@ def test_zigbee2mqtt_reads_reports_and_has_the_device_close_a_valve_itself(
         # 0.1 L at 0.5 L/s, and 13 s for what may delay the host's own command.
         assert zigbee.on_times == {"valve_b": 13}
         assert zigbee.switched == [("valve_b", "ON"), ("valve_b", "OFF")]
+
+
+def test_a_stop_that_the_broker_never_acknowledged_is_not_confirmed(esphome: EspHome, tmp_path: Path) -> None:
+    report = check_faults(load_rig(str(node_file(tmp_path, "esphome-mqtt", esphome))), [Disturbance.MUTE])
+    assert report.failed == [] and "stop sent" in report.findings[-1].text, report.findings
+
+
+def test_a_broker_that_says_nothing_is_connected_anew(
+    mosquitto_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firmware_bridge.mqtt.connection.ANSWER_SECONDS", 0.3)
+    with FaultProxy(f"{mosquitto_url}/anew") as proxy:
+        wire = DriverTopics(parse_mqtt_url(proxy.url), ["anew/state"], [])
+        wire.open(lambda _: None, lambda: None)
+        proxy.disturb(Disturbance.CUT)
+        assert wait_until(lambda: not wire.connected)
+        # Its greeting is lost, and comes no second time.
+        proxy.disturb(Disturbance.MUTE)
+        sent = proxy.sent
+        assert wait_until(lambda: proxy.sent > sent)
+        proxy.disturb(Disturbance.NONE)
+        try:
+            assert wait_until(lambda: wire.connected, 5.0)
+        finally:
+            wire.close()
