@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from chat_standin import Server
+from paths import ROOT
 
 from agents.local_servers import served_models
 from agents.registry import parse_spec
@@ -221,6 +222,16 @@ def test_what_is_no_bundle_is_refused_in_one_line(capsys, tmp_path):
 def test_an_empty_board_says_how_to_fill_it(capsys, tmp_path):
     assert board(capsys, tmp_path, tmp_path / "board.html")[0] == 0
     assert "--bundle" in (tmp_path / "board.html").read_text()
+
+
+def test_the_shipped_board_is_what_its_bundles_give(capsys, tmp_path):
+    """Where scores or tasks have changed, `docs/bench.md` has the commands that make it anew."""
+    page = tmp_path / "board.html"
+    status, found = board(capsys, ROOT / "docs" / "board", page, "--again", "0")
+    assert status == 0, found["refused"]
+    assert page.read_text() == (ROOT / "docs" / "board" / "board.html").read_text()
+    (one,) = found["bundles"]
+    assert "pathrig-demo-q8_0" in [card["agent"] for card in one["cards"]]
 
 
 def test_a_local_server_lists_its_models(monkeypatch, capsys, tmp_path):
