@@ -152,15 +152,16 @@ class Checked:
 
 
 def front(cards: Sequence[Card]) -> list[str]:
-    """Return the models that no other one is as good as in all of right, harm, seconds and memory, and better
-    in one; those that could be run.
+    """Return the models that no other one is as good as in all of right, harm, seconds and size, and better in
+    one; those that could be run. Files have a size, and seconds count in hundredths: an agent that is no model
+    takes next to none, so that chance would tell.
     """
     vectors = {
         card.agent: {
             "right": card.right.mean,
             CHARGED: card.metric(CHARGED).mean,
-            "seconds": card.metric("agent_seconds").mean,
-            "bytes": card.memory if card.size is None else float(card.size),
+            "seconds": None if (seconds := card.metric("agent_seconds").mean) is None else round(seconds, 2),
+            "bytes": None if card.size is None else float(card.size),
         }
         for card in cards
         if card.rows

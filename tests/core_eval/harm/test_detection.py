@@ -9,7 +9,7 @@ from plain_replay import replay_episode
 
 from configs.variation import Variation
 from configs.worlds_loader import load_world
-from core_eval.harm.detection.detect import Detection, detect
+from core_eval.harm.detection.detect import Detection, TooRare, detect
 from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
 from core_eval.harm.detection.rigs import Key, Kind, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
@@ -58,7 +58,7 @@ def detected(
 ) -> dict[str, Detection]:
     kind = kind_of(script, init, finer)
     found = detect(kind, events_of(kind), training=30, null=60)
-    return {key[0]: one for key, one in found.items() if one is not None}
+    return {key[0]: one for key, one in found.items() if isinstance(one, Detection)}
 
 
 @pytest.mark.slow
@@ -96,7 +96,8 @@ def test_wet_soil_that_says_wet_is_hindsight_until_a_probe_gives_a_number() -> N
 
 def test_what_happens_on_too_few_rigs_has_no_probability() -> None:
     kind = kind_of([("sense_pose", {})], SHORT)
-    assert detect(kind, {("ponding", "plant_A", 0): "clamp_dose"}, 4, 4) == {("ponding", "plant_A", 0): None}
+    key = ("ponding", "plant_A", 0)
+    assert detect(kind, {key: "clamp_dose"}, 4, 4) == {key: TooRare(0.0)}
 
 
 def test_the_same_seed_draws_the_same_rigs_and_numbers_are_independent_of_their_count() -> None:
