@@ -152,9 +152,9 @@ class Checked:
 
 
 def front(cards: Sequence[Card]) -> list[str]:
-    """Return the models that no other one is as good as in all of right, harm, seconds and size, and better in
-    one; those that could be run. Files have a size, and seconds count in hundredths: an agent that is no model
-    takes next to none, so that chance would tell.
+    """Return the models that no other one is as good as in all of right, harm, seconds and size, and better
+    in one; those that could be run. Files have a size, and seconds count in hundredths: an agent that is no
+    model takes next to none, so that chance would tell.
     """
     vectors = {
         card.agent: {
