@@ -19,6 +19,7 @@ class LinkClock:
         self._low = 0.0
         self._high = 0.0
         self._at: float | None = None
+        self._sent = 0.0
         self._known = False
         self.restarts = 0
         """How often the device's clock restarted: the device was reset."""
@@ -39,10 +40,12 @@ class LinkClock:
             old_low, old_high = self._low - slack, self._high + slack
             self._low, self._high = max(low, old_low), min(high, old_high)
             if self._low > self._high:
-                if high < old_low - RESET_JUMP:
+                # A clock that began anew since the last ping shows no more than the time since; one that
+                # shows more only fell behind: a board that stood still, or an emulated one on a busy machine.
+                if high < old_low - RESET_JUMP and device_ms / 1000 <= received - self._sent:
                     self.restarts += 1
                 self._low, self._high = low, high
-        self._at = received
+        self._at, self._sent = received, sent
         self._known = True
 
     def forget(self) -> None:

@@ -47,6 +47,16 @@ def test_a_clock_that_fell_behind_by_more_than_it_cuts_off_is_measured_anew() ->
     assert clock.restarts == 0
 
 
+def test_a_clock_that_fell_behind_by_more_than_the_jump_of_a_restart_is_none() -> None:
+    clock = LinkClock()
+    clock.update(10.0, 10.01, 50_000)
+    clock.update(10.7, 10.71, 50_200)
+    assert clock.restarts == 0
+    assert abs((clock.device_ms(11.7) or 0) - 51_195) < 20
+    clock.update(11.4, 11.41, 700)
+    assert clock.restarts == 1
+
+
 def test_a_link_that_was_down_must_be_measured_again_and_still_shows_a_restart() -> None:
     clock = LinkClock()
     clock.update(10.0, 10.01, 50_000)
