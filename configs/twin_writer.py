@@ -16,7 +16,7 @@ import yaml
 from configs.errors import ConfigError
 from configs.rigs_loader import RIGS_FOLDER
 from configs.twin_config import TwinParameter
-from configs.yaml_text import YamlError, parse_yaml
+from configs.yaml_text import YamlError, parse_yaml, text_end
 
 SPREAD_DIGITS = 2
 BY_HAND = (
@@ -118,27 +118,19 @@ def _edits(
     elif there is None:
         indent = twin.start_mark.column
         lines = [" " * indent + "parameters:", *_block(parameters, indent + 2)]
-        end = _line_end(text, _last(twin))
+        end = _line_end(text, text_end(twin))
         yield _Edit(end, end, newline + newline.join(lines))
     elif isinstance(there, yaml.MappingNode) and not there.flow_style and parameters:
         lines = list(_block(parameters, there.start_mark.column))
-        end = _line_end(text, _last(there))
+        end = _line_end(text, text_end(there))
         yield _Edit(there.start_mark.index, end, newline.join(lines).lstrip())
     else:
         gap = "" if text[there.start_mark.index - 1].isspace() else " "
-        yield _Edit(there.start_mark.index, _last(there), gap + _flow(parameters))
+        yield _Edit(there.start_mark.index, text_end(there), gap + _flow(parameters))
 
 
 def _value(node: yaml.MappingNode, name: str) -> yaml.Node | None:
     return next((value for key, value in node.value if key.value == name), None)
-
-
-def _last(node: yaml.Node) -> int:
-    """Return where a node's own text ends: before the comments that follow it."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _last(last[1] if isinstance(node, yaml.MappingNode) else last)
-    return int(node.end_mark.index)
 
 
 def _line_end(text: str, at: int) -> int:

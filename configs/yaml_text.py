@@ -222,5 +222,13 @@ def _below(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, y
     return None, None
 
 
+def text_end(node: yaml.Node) -> int:
+    """Return the index where a node's own text ends: before the comments that follow it."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return text_end(last[1] if isinstance(node, yaml.MappingNode) else last)
+    return int(node.end_mark.index)
+
+
 def _line(at: Any) -> int:
     return int(at.start_mark.line) + 1

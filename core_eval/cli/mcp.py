@@ -88,14 +88,14 @@ def mcp(
             return _relay(joined_or_begun)
         listening = joined_or_begun
     from core_eval.cli.mcp_episode import Door, serve_episode
-    from core_eval.rules.rule_file import load_rules
+    from core_eval.cli.rule_option import rules_to_check
 
     door = Door(place, listening, owner, http or 0)
     started = {
         "seed": seed,
         "init": None if init is None else read_json_object(init, "--init"),
         "guard": guard,
-        "rules": () if rules is None else load_rules(rules).rules,
+        "rules": rules_to_check(rules),
         "safe_tools": tuple(safe_tool or ()),
     }
     return serve_episode(task, rig, started, door, idle, db, live, answer_timeout)

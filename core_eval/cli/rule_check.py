@@ -21,7 +21,7 @@ from core_eval.rules.calls import in_groups
 from core_eval.rules.episode import logged_calls, told_at_first
 from core_eval.rules.grounds import PlaceKind, Told
 from core_eval.rules.monitor import Finding, violations
-from core_eval.rules.rule_file import Rule, RuleFile
+from core_eval.rules.rule_file import Rule
 from core_eval.rules.tally import RuleTally
 from core_eval.traces.trace_file import BadTrace, read_traces
 
@@ -52,17 +52,17 @@ def _part(rules: Sequence[Rule], name: str, block: bytes, first: int) -> list[Ch
     return list(checked(rules, BytesIO(block), name, first))
 
 
-def check_traces(file: RuleFile, traces: Path, workers: Workers, *, as_json: bool) -> int:
+def check_traces(rules: Sequence[Rule], traces: Path, workers: Workers, *, as_json: bool) -> int:
     """Print how traces violate the rules; return the exit status."""
     if workers.several:
-        parts = in_order(workers, partial(_part, file.rules, str(traces)), parts_of_file(traces))
-        return _tallied(file, chain.from_iterable(part for _, part in parts), as_json=as_json)
+        parts = in_order(workers, partial(_part, rules, str(traces)), parts_of_file(traces))
+        return _tallied(rules, chain.from_iterable(part for _, part in parts), as_json=as_json)
     with opened(traces) as lines:
-        return _tallied(file, checked(file.rules, lines, str(traces)), as_json=as_json)
+        return _tallied(rules, checked(rules, lines, str(traces)), as_json=as_json)
 
 
-def _tallied(file: RuleFile, found: Iterable[Checked], *, as_json: bool) -> int:
-    tally = RuleTally(file.rules)
+def _tallied(rules: Sequence[Rule], found: Iterable[Checked], *, as_json: bool) -> int:
+    tally = RuleTally(rules)
     for one in found:
         if one.fault is not None:
             tally.unread += 1
@@ -72,9 +72,9 @@ def _tallied(file: RuleFile, found: Iterable[Checked], *, as_json: bool) -> int:
     return _finish(tally, as_json=as_json)
 
 
-def check_log(file: RuleFile, db: Path, *, as_json: bool) -> int:
+def check_log(rules: Sequence[Rule], db: Path, *, as_json: bool) -> int:
     """Print how the episodes of a log that have ended violate the rules; return the exit status."""
-    tally = RuleTally(file.rules)
+    tally = RuleTally(rules)
     damaged: list[tuple[int, str | None]] = []
     with LogReader(db) as reader:
         for episode_id in reader.episode_ids():
@@ -82,8 +82,8 @@ def check_log(file: RuleFile, db: Path, *, as_json: bool) -> int:
                 episode = reader.episode(episode_id)
                 if episode.status != "running":
                     told = told_at_first(reader, episode)
-                    calls = logged_calls(reader, episode, file.rules)
-                    tally.add(episode_id, violations(file.rules, calls, told), told.places_found)
+                    calls = logged_calls(reader, episode, rules)
+                    tally.add(episode_id, violations(rules, calls, told), told.places_found)
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 from rich.text import Text
 
-from configs.suites import read_suite
-from configs.task import Task
-from core_eval.cli.output import Json, UsageError, console, print_faults, print_json, replaced_file
+from core_eval.cli import rules_review
+from core_eval.cli.output import Json, UsageError, check_output, console, print_json, replaced_file
 from core_eval.cli.programs import AllowPrograms
+from core_eval.cli.rules_review import TasksOption, tasks_of
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.rules.draft import (
     Checks,
-    Draft,
     Drafts,
     as_yaml,
     backend_of,
     draft_rules,
-    read_edited,
-    rule_file,
 )
-from core_eval.rules.rule_file import Rule, load_rules
+from core_eval.rules.rule_file import load_rules
 from core_eval.text.foreign_text import ForeignTextError, read_text
 from core_eval.text.visible_text import visible
 
-app = typer.Typer(help="Draft rules from a prompt by a model, and check them.", no_args_is_help=True)
-TasksOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Tasks whose golden paths the rules must allow: a file, a folder, a world, core. *"),
-]
+app = typer.Typer(help="Draft rules from a prompt by a model, review and check them.", no_args_is_help=True)
+app.command("review")(rules_review.review)
 KEPT, NONE_KEPT = 0, 1
 """Exit statuses."""
 
@@ -44,20 +36,21 @@ def draft(
     prompt: Annotated[Path, typer.Argument(help="The instructions, a text file; - is standard input.")],
     agent: Annotated[str, typer.Option(help="The model that drafts, as in `run --agent`.")],
     tasks: TasksOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write the approved rules to this file.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the drafts to this file.")] = Path(
         "rules.yaml"
     ),
     yes: Annotated[bool, typer.Option("--yes", help="Approve all that hold, unasked.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the first draft; the second has the next.")] = 0,
     tokens: Annotated[int, typer.Option(min=1, help="Maximum length of an answer.")] = 4096,
     seconds: Annotated[float, typer.Option(min=1.0, help="Maximum time of an answer, s.")] = 300.0,
     json: Json = False,
     allow_programs: AllowPrograms = False,
 ) -> int:
-    """Draft rules from a prompt by a model. Exit with 1 if none is written.
+    """Draft rules from a prompt by a model. Exit with 1 if none holds.
 
     Drafted twice. A rule is dropped if its sentence does not stand in the prompt, or a golden path breaks it.
-    The others are approved, edited or rejected one by one.
+    On a terminal the others are approved, edited or rejected at once; else by `rules review`.
     """
     try:
         text = read_text(prompt)
@@ -65,7 +58,10 @@ def draft(
         raise UsageError(f"{prompt}: {error}") from None
     if json and not yes:
         raise UsageError("--json asks nothing: give --yes too")
-    checks = Checks(text, _tasks(tasks))
+    check_output(out, "--out")
+    if out.is_file() and not force:
+        raise UsageError(f"--out {out}: exists already; name another file, or give --force")
+    checks = Checks(text, tasks_of(tasks))
     backend = backend_of(agent)
     try:
         drafts = draft_rules(backend, text, checks, seed=seed, tokens=tokens, seconds=seconds)
@@ -73,14 +69,21 @@ def draft(
         backend.close()
     if not json:
         _print(drafts)
-    kept = [one.rule for one in drafts.kept if one.rule] if yes else list(_approved(drafts.kept, checks))
+    state = {"review": "approved" if yes else "drafted"}
+    kept = [one.rule.model_copy(update=state) for one in drafts.kept if one.rule]
     if kept:
         with replaced_file(out, "--out", inputs=[prompt]) as file:
-            file.write(as_yaml(*rule_file(kept).rules))
+            file.write(as_yaml(*kept))
     if json:
         print_json(_as_json(drafts))
+    elif not kept:
+        console().print("no rule is written")
+    elif yes:
+        console().print(f"{len(kept)} rules in {out}")
+    elif sys.stdin.isatty():
+        rules_review.ask(out, checks, sys.stdin.readline)
     else:
-        console().print(f"{len(kept)} rules in {out}" if kept else "no rule is written")
+        console().print(f"{len(kept)} drafts in {out} wait for `pathrig rules review {out}`")
     return KEPT if kept else NONE_KEPT
 
 
@@ -90,7 +93,8 @@ def check(
     tasks: TasksOption = None,
 ) -> int:
     """Hold a rule file against golden paths. Exit with 1 if one breaks a rule, or no task has its tools."""
-    rules, checks = load_rules(file).rules, Checks("", _tasks(tasks))
+    rules, checks = load_rules(file).rules, Checks(None, tasks_of(tasks))
+    rules = tuple(rule for rule in rules if rule.review != "rejected")
     broken = 0
     for rule in rules:
         for fault in checks.faults(rule):
@@ -98,13 +102,6 @@ def check(
             console().print(Hanging(Text(f"{rule.id}: {fault}", style="yellow")))
     console().print(f"{len(rules)} rules, {broken} faults")
     return NONE_KEPT if broken else KEPT
-
-
-def _tasks(suites: Sequence[str] | None) -> list[Task]:
-    found = [read_suite(one) for one in suites or ()]
-    for file in found:
-        print_faults(file.malformed)
-    return [task for file in found for task in file.tasks]
 
 
 def _print(drafts: Drafts) -> None:
@@ -138,41 +135,3 @@ def _as_json(drafts: Drafts) -> dict[str, object]:
         "judgement": drafts.judgement,
         "unread": drafts.unread,
     }
-
-
-def _approved(drafts: Sequence[Draft], checks: Checks) -> Iterator[Rule]:
-    """Ask for each rule whether it is approved, edited or rejected; an end of input rejects the rest."""
-    for number, one in enumerate(drafts, 1):
-        shown = one
-        while True:
-            print(f"\n{number} of {len(drafts)}, in {one.times} of the drafts:\n{shown.as_yaml()}", end="")
-            print("(a)pprove, (e)dit, (r)eject or (q)uit? ", end="", flush=True)
-            line = sys.stdin.readline()
-            answer = line.strip().lower()[:1]
-            if answer == "a" and shown.rule is not None:
-                yield shown.rule
-            elif answer == "e":
-                shown = _edited(shown, checks)
-                continue
-            elif answer == "q" or not line:
-                print()
-                return
-            elif answer != "r":
-                continue
-            break
-
-
-def _edited(one: Draft, checks: Checks) -> Draft:
-    """Return a rule as a person edits it, or as it was where that does not hold."""
-    text = click.edit(one.as_yaml(), extension=".yaml")
-    if text is None:
-        return one
-    try:
-        changed = checks.draft(read_edited(text))
-    except ValueError as error:
-        print(f"not taken: {error}")
-        return one
-    if not changed.holds:
-        print(f"not taken: {'; '.join(changed.faults)}")
-        return one
-    return changed

@@ -18,11 +18,11 @@ from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished
+from core_eval.cli.rule_option import rules_to_check
 from core_eval.cli.task_places import floors_beside, task_places
 from core_eval.log import RunLog
 from core_eval.log.events import ignore
 from core_eval.report.tables.agents import episodes_table
-from core_eval.rules.rule_file import load_rules
 from core_eval.run.config import Cell, RunConfig
 
 MOST_LISTED = 60
@@ -90,7 +90,7 @@ def run(
             vary=vary,
             hazards=hazards or HAZARDS in (suite or []),
             guard=guard,
-            rules=() if rules is None else load_rules(rules).rules,
+            rules=rules_to_check(rules),
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
             retries=retries,

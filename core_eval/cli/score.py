@@ -132,14 +132,13 @@ def _score_against(
     against: str, rules: Path | None, db: Path | None, others: Mapping[str, Any], *, as_json: bool
 ) -> int:
     """Print how well scores and rules tell the failed episodes of a log."""
+    from core_eval.cli.rule_option import rules_to_check
     from core_eval.cli.score_against import score_against
-    from core_eval.rules.rule_file import load_rules
 
     _refuse(others, "--against, which computes no scores")
     if db is None:
         raise UsageError("--against needs --db LOG")
-    found = () if rules is None else load_rules(rules).rules
-    return score_against(db, against, found, as_json=as_json)
+    return score_against(db, against, rules_to_check(rules), as_json=as_json)
 
 
 def _refuse(others: Mapping[str, Any], option: str) -> None:
@@ -159,13 +158,13 @@ def _check_rules(
 ) -> int:
     """Print how the traces, or the episodes of a log, violate rules."""
     from core_eval.cli.rule_check import check_log, check_traces
-    from core_eval.rules.rule_file import load_rules
+    from core_eval.cli.rule_option import rules_to_check
 
     _refuse(others, "--rules, which computes no scores")
     if (traces is None) == (db is None):
         raise UsageError("--rules needs one of --traces FILE.jsonl and --db FILE")
-    file = load_rules(rules)
+    checked = rules_to_check(rules)
     if db is not None:
-        return check_log(file, db, as_json=as_json)
+        return check_log(checked, db, as_json=as_json)
     assert traces is not None
-    return check_traces(file, traces, workers, as_json=as_json)
+    return check_traces(checked, traces, workers, as_json=as_json)

@@ -30,7 +30,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     "Manage": {
         "tasks": "List tasks, show one, and verify them.",
         "suite": "Build a suite's manifest, and check what it measures.",
-        "rules": "Draft rules from a prompt, and check them.",
+        "rules": "Draft rules from a prompt, review and check them.",
         "worlds": "List worlds, and write a package with a new one.",
         "rigs": "List, test, set up and calibrate rigs.",
         "models": "List models, and check one before a run.",

@@ -27,7 +27,7 @@ from configs.yaml_text import YamlError, parse_yaml
 from core_eval.path.calls import Call
 from core_eval.rules.calls import in_groups
 from core_eval.rules.monitor import violations
-from core_eval.rules.rule_file import DEMANDS, Rule, RuleFile
+from core_eval.rules.rule_file import DEMANDS, Rule
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.json_text import json_text
 
@@ -74,10 +74,6 @@ class Draft:
         """Whether nothing speaks against it."""
         return self.rule is not None and not self.faults
 
-    def as_yaml(self) -> str:
-        """Return the rule as a rule file has it."""
-        return as_yaml(self.rule) if self.rule else ""
-
 
 @dataclass
 class Drafts:
@@ -111,20 +107,22 @@ class Checks:
     """What a draft is held against.
 
     Args:
-        prompt: the instructions.
+        prompt: the instructions; None: where a rule's sentence stands is not checked.
         tasks: whose tools it may name, and whose golden paths it must allow; none: any tools.
 
     Attributes:
         tools: those of the tasks, by name.
     """
 
-    def __init__(self, prompt: str, tasks: Sequence[Task]) -> None:
-        self._prompt = _plain(prompt)
+    def __init__(self, prompt: str | None, tasks: Sequence[Task]) -> None:
+        self._prompt = None if prompt is None else _plain(prompt)
         self.tools = {tool.name: tool for task in tasks for tool in task.offered.tools}
         self._golden = [(task.id, calls) for task in tasks for calls in golden_calls(task)]
 
     def states(self, sentence: Any) -> bool:
         """Return whether a sentence stands in the prompt, word for word."""
+        if self._prompt is None:
+            return True
         return isinstance(sentence, str) and bool(sentence.strip()) and _plain(sentence) in self._prompt
 
     def draft(self, written: Mapping[str, Any]) -> Draft:
@@ -278,11 +276,6 @@ def read_edited(text: str) -> Mapping[str, Any]:
     if not isinstance(rules, list) or len(rules) != 1 or not isinstance(rules[0], Mapping):
         raise ValueError("it must be a rule file with one rule")
     return rules[0]
-
-
-def rule_file(kept: Sequence[Rule]) -> RuleFile:
-    """Return the file of the rules that were approved."""
-    return RuleFile(rules=tuple(kept))
 
 
 def _messages(prompt: str, checks: Checks) -> list[Message]:

@@ -29,6 +29,7 @@ from core_eval.rules.grounds import PlaceKind
 from devices.models import FrozenModel
 from firmware_bridge.guard import RuleAction
 
+Review = Literal["drafted", "approved", "rejected"]
 Severity = Literal["critical", "major", "minor"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor")
 
@@ -119,6 +120,11 @@ class Rule(FrozenModel):
         default=None,
         description="what a run does with a call that would violate it for good; left out: what the guard's "
         "mode does with harmful calls",
+    )
+    review: Review | None = Field(
+        default=None,
+        description="where its review stands; a `drafted` or `rejected` rule is not checked, and one without "
+        "this key is",
     )
     init: Calls = Field(default=None, description="the first call is one of these")
     existence: Calls = Field(default=None, description="at least `times` of these calls (1)")
@@ -246,6 +252,11 @@ class RuleFile(FrozenModel):
                 raise ConfigError("another rule has this id; each needs its own", at=("rules", place, "id"))
             seen.add(rule.id)
         return self
+
+    @property
+    def checked(self) -> tuple[Rule, ...]:
+        """The rules that traces and runs are held to: neither drafts nor rejected ones."""
+        return tuple(rule for rule in self.rules if rule.review in (None, "approved"))
 
 
 def load_rules(path: Path) -> RuleFile:

@@ -108,7 +108,8 @@ class RunConfig(BaseModel):
         config = self.model_dump(mode="json")
         if self.rules:
             config["rules"] = [
-                rule.model_dump(mode="json", exclude_none=True, by_alias=True) for rule in self.rules
+                rule.model_dump(mode="json", exclude_none=True, exclude={"review"}, by_alias=True)
+                for rule in self.rules
             ]
         for cell in config["cells"]:
             cell["rig"] = mqtt_address.without_password(cell["rig"])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -119,10 +123,19 @@ def test_yaml_and_a_bare_list_are_read_too() -> None:
     assert written() == ["unlock-first", "dose"]
 
 
+def states() -> dict[str, str | None]:
+    return {rule.id: rule.review for rule in load_rules(Path("rules.yaml")).rules}
+
+
+def reviewed(letters: str, *args: str) -> int:
+    Path("answers").write_text("\n".join(letters))
+    return main(["rules", "review", "rules.yaml", "--answers", "answers", *args])
+
+
 def test_each_rule_is_approved_edited_or_rejected(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edits = iter(["max: 5->max: 4.5", "water_plant->fly"])
+    edits = iter(["max: 5->max: 4.5", "water_plant->fly", "id: dose->id: unlock-first", "- id->- {id"])
 
     def edit(text: str, extension: str) -> str:
         assert extension == ".yaml"
@@ -130,20 +143,104 @@ def test_each_rule_is_approved_edited_or_rejected(
         return text.replace(old, new)
 
     monkeypatch.setattr("click.edit", edit)
-    monkeypatch.setattr("sys.stdin", io.StringIO("r\nwhat?\ne\ne\na\na\n"))
     assert drafted(answered(UNLOCK, DOSE, LOCK), args=()) == 0
-    rules = load_rules(Path("rules.yaml")).rules
-    assert [rule.id for rule in rules] == ["dose", "unlock-first-2"]
-    assert rules[0].arguments == {"water_plant": {"liters": {"max": 4.5}}}
-    assert "not taken: no task has the tool fly" in capsys.readouterr().out
+    assert "3 drafts in rules.yaml wait for `pathrig rules review rules.yaml`" in capsys.readouterr().out
+    assert reviewed("r?eeeea", "--tasks", "water_one_plant", "--prompt", "prompt.txt") == 1
+    assert states() == {"unlock-first": "rejected", "dose": "approved", "unlock-first-2": "drafted"}
+    assert load_rules(Path("rules.yaml")).rules[1].arguments == {"water_plant": {"liters": {"max": 4.5}}}
+    out = capsys.readouterr().out
+    assert "not taken: no task has the tool fly" in out and "another rule has this id" in out
+    assert out.count("not taken: ") == 3
+    assert out.endswith("rules.yaml: 1 approved, 1 rejected, 1 not reviewed\n")
+    assert reviewed("a") == 0, "it goes on where it ended"
+    assert "1 of 1" in capsys.readouterr().out
+    assert reviewed("sr", "--again") == 0
+    assert states() == {"unlock-first": "rejected", "dose": "rejected", "unlock-first-2": "approved"}
 
 
-def test_an_end_of_input_approves_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_review_keeps_all_else_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    text = """\
+# Ours.
+rules:
+  - id: no-honk  # a horn
+    sentence: Never honk.
+    absence: honk
+
+  - {id: dose, sentence: Pour little., budget: {calls: 2}, review: drafted}  # flow
+  - review: "drafted"
+    id: other
+    sentence: >
+      Never kick.
+
+    # why
+    absence: kick
+"""
+    Path("rules.yaml").write_text(text)
+    assert reviewed("ara") == 0
+    assert Path("rules.yaml").read_text() == text.replace(
+        "  # a horn\n", "  # a horn\n    review: approved\n"
+    ).replace("review: drafted}", "review: rejected}").replace('review: "drafted"', "review: approved")
+
+
+def test_only_what_is_approved_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    rules = [{**UNLOCK, "review": "rejected"}, {**DOSE, "review": "drafted"}, {**LOCK, "id": "lock"}]
+    Path("rules.yaml").write_text(json.dumps({"rules": rules}))
+    calls = [{"name": "move_to"}, {"name": "water_plant", "arguments": {"liters": 9}}]
+    Path("traces.jsonl").write_text(json.dumps({"trace": "a", "task": 1, "calls": calls}))
+    score = ["score", "--rules", "rules.yaml", "--traces", "traces.jsonl", "--json"]
+    assert main(score) == 0
+    captured = capsys.readouterr()
+    assert [one["rule"] for one in json.loads(captured.out)["rules"]] == ["lock"]
+    assert "rules.yaml: drafts are not checked; 1 of 3 wait for `pathrig rules review" in captured.err
+    assert reviewed("rr") == 0
+    capsys.readouterr()
+    assert main(score) == 2
+    err = capsys.readouterr().err
+    assert "rules.yaml: none of its rules is approved" in err and err.count("\n") == 1
+
+
+def test_a_review_asks_at_a_terminal_and_refuses_elsewhere(tmp_path: Path) -> None:
+    Path("rules.yaml").write_text(json.dumps({"rules": [UNLOCK, {**DOSE, "review": "drafted"}]}))
+    command = [sys.executable, "-m", "core_eval.cli.main", "rules", "review", "rules.yaml"]
+    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, env=where) as process:
+        os.close(theirs)
+        os.write(ours, b"a\nq\n")
+        out, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 1 and b"(a)pprove" in out
+    assert states() == {"unlock-first": "approved", "dose": "drafted"}
+
+
+@pytest.mark.parametrize("args", [[], ["--answers", "none"], ["--prompt", "none", "--answers", "answers"]])
+def test_what_cannot_be_reviewed_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert drafted(answered(UNLOCK), args=()) == 1
-    assert not Path("rules.yaml").exists()
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\n"))
+    text = json.dumps({"rules": [UNLOCK]})
+    Path("rules.yaml").write_text(text)
+    Path("answers").write_text("a")
+    assert main(["rules", "review", "rules.yaml", *args]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert Path("rules.yaml").read_text() == text
+
+
+def test_a_rule_that_another_one_merges_is_left_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "rules:\n- &a {id: q, sentence: Never kick., absence: kick}\n- {<<: *a, id: r}\n"
+    Path("rules.yaml").write_text(text)
+    assert reviewed("a") == 2
+    assert "rules.yaml: rule q cannot be changed where it stands" in capsys.readouterr().err
+    assert Path("rules.yaml").read_text() == text
+
+
+def test_a_draft_replaces_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("rules.yaml").write_text("kept")
+    assert drafted(answered(UNLOCK)) == 2
+    assert "rules.yaml: exists already" in capsys.readouterr().err
+    assert Path("rules.yaml").read_text() == "kept"
+    assert drafted(answered(UNLOCK), args=("--yes", "--force")) == 0
+    assert states() == {"unlock-first": "approved"}
 
 
 def test_json_has_all(capsys: pytest.CaptureFixture[str]) -> None:
