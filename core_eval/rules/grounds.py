@@ -209,7 +209,7 @@ class Told:
         self._schemas: dict[str, Mapping[str, Any]] = {}
         for tool in tools:
             function = tool.get("function", tool)
-            self._schemas[str(function.get("name"))] = function.get("parameters") or {}
+            self._schemas[str(function.get("name"))] = _mapping(function.get("parameters"))
         self._is_dialogue = False
         self._looked_up: tuple[str, Mapping[str, Any], list[tuple[Argument, Place]]] | None = None
         self._k = 0
@@ -242,11 +242,15 @@ class Told:
     def _read(self, kind: PlaceKind, raw: str) -> None:
         self.texts.append(Text(kind, raw, words=normal(raw), numbers=[*_numbers(raw)]))
 
+    def schema(self, tool: str) -> Mapping[str, Any] | None:
+        """Return the JSON schema of a tool's arguments; None where it is not known."""
+        return self._schemas.get(tool)
+
     def arguments(self, call: Call) -> Iterator[Argument]:
         """Yield the plain values of a call's arguments."""
-        properties = self._schemas.get(call.name, {}).get("properties") or {}
+        properties = _mapping(_mapping(self.schema(call.name)).get("properties"))
         for name, value in call.arguments.items():
-            yield from _plain(str(name), value, properties.get(name) or {})
+            yield from _plain(str(name), value, _mapping(properties.get(name)))
 
     def places(self, call: Call) -> list[tuple[Argument, Place]]:
         """Return the values of the next call's arguments with their places."""
@@ -491,19 +495,25 @@ def _is_id(words: str) -> bool:
     return any(character.isdigit() for character in words)
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _plain(path: str, value: Any, schema: Mapping[str, Any]) -> Iterator[Argument]:
     if isinstance(value, Mapping):
         for name, entry in value.items():
-            yield from _plain(f"{path}.{name}", entry, (schema.get("properties") or {}).get(name) or {})
+            inner = _mapping(_mapping(schema.get("properties")).get(name))
+            yield from _plain(f"{path}.{name}", entry, inner)
     elif isinstance(value, list | tuple):
         for place, entry in enumerate(value):
-            yield from _plain(f"{path}[{place}]", entry, schema.get("items") or {})
+            yield from _plain(f"{path}[{place}]", entry, _mapping(schema.get("items")))
     else:
         yield Argument(path, value, schema)
 
 
 def _in_schema(value: Any, schema: Mapping[str, Any]) -> bool:
-    listed = schema.get("enum") or ()
+    listed = schema.get("enum")
+    listed = listed if isinstance(listed, list) else ()
     return any(same_value(value, one) for one in (*listed, schema.get("default"), schema.get("const")))
 
 

@@ -26,6 +26,7 @@ from core_eval.rules.automata import (
 from core_eval.rules.calls import ANY_TOOL, CallPattern, Made, argument_patterns
 from core_eval.rules.flow import flows
 from core_eval.rules.grounds import PlaceKind
+from core_eval.rules.schemas import checked_schemas, schema_faults
 from devices.models import FrozenModel
 from firmware_bridge.guard import RuleAction
 
@@ -48,8 +49,8 @@ def _pair(written: Any) -> Any:
     return written
 
 
-def _bounds(written: dict[str, Any]) -> dict[str, Any]:
-    for tool, arguments in written.items():
+def _bounds(written: dict[str, Any] | None) -> dict[str, Any] | None:
+    for tool, arguments in (written or {}).items():
         argument_patterns(arguments, tool)
     return written
 
@@ -94,6 +95,8 @@ class Budget(FrozenModel):
 
 
 def _grounded(written: Any) -> Any:
+    if written is None:
+        return None
     names = list(written.values()) if isinstance(written, Mapping) else None
     if written != ANY_TOOL and not (names and all(isinstance(one, list) and one for one in names)):
         raise ValueError(
@@ -145,11 +148,16 @@ class Rule(FrozenModel):
     not_chain_succession: Pair = Field(
         default=None, description="right after an A no B (a forbidden edge between consecutive calls)"
     )
-    arguments: Annotated[
-        dict[str, dict[str, Any]] | None, AfterValidator(lambda one: one and _bounds(one))
-    ] = Field(default=None, description="by tool, patterns that those arguments fit that a call gives")
+    arguments: Annotated[dict[str, dict[str, Any]] | None, AfterValidator(_bounds)] = Field(
+        default=None, min_length=1, description="by tool, patterns that those arguments fit that a call gives"
+    )
     required: dict[str, list[str]] | None = Field(
-        default=None, description="by tool, arguments that each call gives"
+        default=None, min_length=1, description="by tool, arguments that each call gives"
+    )
+    schemas: Annotated[Any, AfterValidator(checked_schemas)] = Field(
+        default=None,
+        description="the arguments of each call fit a JSON schema: `'*'` for each tool's own, or, by tool, "
+        "a schema or `own`",
     )
     calls_per_turn: int | None = Field(
         default=None, ge=1, description="at most so many calls in one answer of the model"
@@ -159,7 +167,7 @@ class Rule(FrozenModel):
         default=None, description="each of some calls needs a confirmation of its own before it"
     )
     budget: Budget | None = Field(default=None, description="at most so many calls")
-    grounded: Annotated[Any, AfterValidator(lambda one: one and _grounded(one))] = Field(
+    grounded: Annotated[Any, AfterValidator(_grounded)] = Field(
         default=None, description="arguments whose values the agent was given: `'*'` or, by tool, their names"
     )
     flow: Flow | None = Field(default=None, description="no text of some results in the arguments of others")
@@ -229,6 +237,7 @@ DEMANDS = (
     *BINARY,
     "arguments",
     "required",
+    "schemas",
     "calls_per_turn",
     "silent",
     "confirmation",
@@ -316,8 +325,8 @@ class CompiledRule:
         if rule.budget is not None:
             machine = absence(rule.budget.calls + 1)
             return cls(rule, RuleAutomaton.of(machine), _matching(rule.budget.of), of_answers=True)
-        if rule.grounded is not None or rule.flow is not None:
-            evidence = _ungrounded(rule.grounded) if rule.flow is None else _flowing(rule.flow)
+        if demand in _IN_ARGUMENTS:
+            evidence = _IN_ARGUMENTS[demand](written)
             return cls(
                 rule,
                 RuleAutomaton.of(machine),
@@ -376,6 +385,14 @@ def _flowing(flow: Flow) -> Callable[[Made], str]:
         return "; ".join(flows(made.told, made.call, source, flow.words))
 
     return evidence
+
+
+_IN_ARGUMENTS: Mapping[str, Callable[[Any], Callable[[Made], str]]] = {
+    "grounded": _ungrounded,
+    "flow": _flowing,
+    "schemas": schema_faults,
+}
+"""What returns the evidence in a call's arguments, by the key that demands it."""
 
 
 def _fault_of(rule: Rule) -> tuple[Callable[[Made], bool], bool]:

@@ -186,3 +186,13 @@ def test_only_the_named_arguments_must_be_grounded() -> None:
     ]
     assert findings({"grounded": "*"}, call)[0][2].endswith("to='bob@example.org', text='Read at 17:45.'")
     assert findings({"grounded": {"read_page": ["to"]}}, call) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [[1], {"properties": [1]}, {"properties": {"a": 1}}, {"properties": {"a": {"enum": 5, "items": 5}}}],
+)
+def test_a_schema_of_another_form_says_nothing(schema: Any) -> None:
+    told = Told("", [{"name": "t", "parameters": schema}])
+    places = [place.kind.value for _, place in told.places(Call("t", {"a": ["x1", {"b": 77}]}))]
+    assert places == ["nowhere", "nowhere"]
