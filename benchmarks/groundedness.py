@@ -82,6 +82,8 @@ def planted(folder: Path, seed: int = 0) -> Counter[str]:
 
 def share(right: int, of: int) -> str:
     """Return a share with its interval."""
+    if not of:
+        return "of none"
     low, high = wilson(right / of, of, LEVEL)
     return f"{right}/{of} = {right / of:.3f} ({low:.3f} to {high:.3f})"
 

@@ -21,7 +21,8 @@ from core_eval.text.notation import (
     dates,
     normal,
     quantities,
-    the_date,
+    the_dates,
+    the_month,
     the_time,
     times,
     unit_of,
@@ -34,6 +35,10 @@ MOST_DAYS = 3660
 """A day is moved by so many days at most."""
 MOST_OPERANDS, FEW_OPERANDS = 14, 8
 """A value is derived from so many numbers at most; by three of them, from few."""
+FEW_WORDS, PHONE = 3, 9
+"""A text of so many words is a name, each of which stands somewhere; so many digits are a telephone number."""
+MOST_REFERENCES = 4
+"""References of a schema inside one another that are followed."""
 EXCERPT = 60
 """Characters of a text that are shown around what was found."""
 _MONEY = frozenset(
@@ -41,8 +46,14 @@ _MONEY = frozenset(
 ) | {"refund", "shipping", "tax"}
 _VAGUE = frozenset(("and", "for", "from", "its", "name", "number", "that", "the", "this", "value", "with"))
 _SPECIFIC = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|[\w@+.-]*\d[\w@+.:-]*\w|\d")
-_NAME = re.compile(r"(?<=[^.!?:\n] )[^\W\d_a-z]\w*[^\W\d_A-Z]\w*")
+_COMPOUND = re.compile(r"^(\d+(?:\.\d+)?)-([A-Za-z-]+)$")
+_NAME = re.compile(r"(?<=[^.!?:\n] )(?<!\d\) )[^\W\d_a-z]\w*[^\W\d_A-Z]\w*")
 _NONE_OF = re.compile(r"(?:\b(?:no|not|none|without)|n[\u2019']t)\b([^.!?;\n]{1,60})", re.I)
+_LISTS = re.compile(r"\b(?:one of|either|defaults?)\b", re.I)
+_QUOTED = re.compile(r"(?<!\w)['\"`]([^'\"`]+)['\"`](?!\w)")
+_DAY_PARTS = ("year", "month", "day")
+_SCHEME = re.compile(r"^https?://(?:www\.)?", re.I)
+_ADDRESS = re.compile(r"([\w.+-]+)@[\w.-]+")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -120,10 +131,23 @@ class Text:
     records: list[tuple[frozenset[str], list[_Number]]] = field(default_factory=list)
     asked: frozenset[str] = frozenset()
     failed: bool = False
+    _pieces: tuple[str, Collection[int]] = ("", ())
 
     def repeats(self, value: str) -> bool:
         """Return whether it is an error that may only repeat a value of its call."""
         return self.failed and value in self.asked
+
+    def has_in_pieces(self, value: str) -> bool:
+        """Return whether words in a row, written as one, are the value."""
+        if not self._pieces[0]:
+            self._pieces = _in_one(self.words)
+        joined, edges = self._pieces
+        at = joined.find(value)
+        while at >= 0:
+            if at in edges and at + len(value) in edges:
+                return True
+            at = joined.find(value, at + 1)
+        return False
 
     def excerpt(self, found: str) -> str:
         """Return some of the text around a word."""
@@ -143,8 +167,8 @@ class Argument:
     @property
     def quantity(self) -> Quantity:
         """The value with the unit of its name, or else of its description."""
-        *_, last = _PART.findall(self.path) or [""]
-        dimension, factor = unit_of(last, short=False)
+        parts = _PART.findall(self.path.rpartition(".")[2]) or [""]
+        dimension, factor = unit_of(parts[-1], short=len(parts) > 1)
         for word in (
             () if dimension else re.findall(r"%|per cent|[A-Za-z]+", str(self.schema.get("description", "")))
         ):
@@ -210,6 +234,7 @@ class Told:
         for tool in tools:
             function = tool.get("function", tool)
             self._schemas[str(function.get("name"))] = _mapping(function.get("parameters"))
+        self._resolved: dict[str, Mapping[str, Any]] = {}
         self._is_dialogue = False
         self._looked_up: tuple[str, Mapping[str, Any], list[tuple[Argument, Place]]] | None = None
         self._k = 0
@@ -248,7 +273,10 @@ class Told:
 
     def arguments(self, call: Call) -> Iterator[Argument]:
         """Yield the plain values of a call's arguments."""
-        properties = _mapping(_mapping(self.schema(call.name)).get("properties"))
+        if call.name not in self._resolved:
+            root = _mapping(self.schema(call.name))
+            self._resolved[call.name] = _mapping(_resolved(root.get("properties"), root))
+        properties = self._resolved[call.name]
         for name, value in call.arguments.items():
             yield from _plain(str(name), value, _mapping(properties.get(name)))
 
@@ -300,6 +328,11 @@ class Told:
                 for none in _NONE_OF.finditer(text.raw):
                     if any(_akin(frozenset({one}), words) for one in _words(none[1])):
                         return Place(text.kind, none[0], text.step)
+        last = (_PART.findall(argument.path) or [""])[-1].casefold()
+        if last in _DAY_PARTS:
+            part = _DAY_PARTS.index(last)
+            if (place := self._part_of_day(lambda found: found[part] == wanted.value)) is not None:
+                return place
         if _in_schema(argument.value, argument.schema):
             return Place(PlaceKind.SCHEMA)
         for text in self._newest_first():
@@ -358,15 +391,20 @@ class Told:
         return text.kind is PlaceKind.RESULT if not number.keys else _akin(words, number.key)
 
     def _text(self, value: str, argument: Argument, call: Call) -> Place | None:
-        day, minutes = the_date(value), the_time(value)
-        if day is not None:
-            return self._day(day) or self._stands(value)
+        days, minutes = the_dates(value), the_time(value)
+        if days:
+            return next(filter(None, map(self._day, days)), None) or self._stands(value)
+        if (month := the_month(value)) is not None:
+            return self._part_of_day(lambda found: found[:2] == month) or self._stands(value)
         if minutes is not None:
             return self._time(minutes) or self._stands(value)
-        found = self._stands(value)
+        found = self._stands(value) or self._written_otherwise(value)
         if found is not None or " " not in value.strip():
             return found
         specifics = _specifics(value)
+        words = normal(value).split()
+        if len(words) <= FEW_WORDS and not any(map(_is_id, words)):
+            specifics = words
         if not specifics:
             words = normal(value).split()
             if len(words) > 2:
@@ -380,6 +418,7 @@ class Told:
 
     def _specific(self, words: str, argument: Argument, call: Call) -> Place | None:
         """Return where a part of a text stands: a number with its unit, a date, a time, or a name."""
+        words = _COMPOUND.sub(r"\1 \2", words)
         numbers = list(quantities(words))
         if len(numbers) == 1 and not _has_letters(words, numbers[0]):
             number = numbers[0]
@@ -397,12 +436,36 @@ class Told:
                 hour = self._time(int(number.value) * 60)
                 return hour or self._derived(number, argument.words | _MONEY, call)
             return self._derived(number, argument.words, call)
-        day, minutes = the_date(words), the_time(words)
-        if day is not None:
-            return self._day(day)
+        days, minutes = the_dates(words), the_time(words)
+        if days:
+            return next(filter(None, map(self._day, days)), None)
+        for found in dates(words):
+            return self._part_of_day(lambda given, wanted=found[1:]: given[1:] == wanted)  # type: ignore[misc]
         if minutes is not None:
             return self._time(minutes)
-        return self._stands(words)
+        return self._stands(words) or self._written_otherwise(words)
+
+    def _written_otherwise(self, value: str) -> Place | None:
+        """Return where a value stands in other pieces: an id without its hyphen, a name inside an address."""
+        whole = normal(_SCHEME.sub("", value)).replace(" ", "")
+        forms = [whole] if _is_long(whole) else []
+        if value.startswith("+") and whole.isdigit():
+            forms += [whole[code:] for code in (1, 2, 3) if len(whole) - code >= PHONE]
+        said = re.fullmatch(r"\W*[A-Za-z]{0,2}(\d{6,})", value)
+        for text in self._newest_first():
+            if text.repeats(normal(value)):
+                continue
+            if any(map(text.has_in_pieces, forms)):
+                return Place(text.kind, text.excerpt(value[:4]), text.step)
+            if not self._is_said(text):
+                continue
+            if said and f" {said[1]} " in text.words:
+                return Place(text.kind, said[1], text.step)
+            for address in _ADDRESS.finditer(text.raw) if len(whole) > 2 and whole.isalpha() else ():
+                letters = re.sub(r"[\W\d_]", "", address[1].casefold())
+                if letters.startswith(whole) or letters.endswith(whole):
+                    return Place(text.kind, address[0], text.step)
+        return None
 
     def _stands(self, value: str) -> Place | None:
         wanted = normal(value)
@@ -436,6 +499,12 @@ class Told:
             for word, fits in _moves(text.words, day) if self._is_said(text) else ():
                 if any(map(fits, given)):
                     return Place(PlaceKind.DERIVED, f"{word}, by a given day")
+        return None
+
+    def _part_of_day(self, fits: Callable[[tuple[int | None, int, int]], bool]) -> Place | None:
+        for text in self._newest_first():
+            for found in filter(fits, dates(text.raw)):
+                return Place(text.kind, "/".join(map(str, reversed(found))), text.step)
         return None
 
     def _time(self, minutes: int) -> Place | None:
@@ -512,9 +581,49 @@ def _plain(path: str, value: Any, schema: Mapping[str, Any]) -> Iterator[Argumen
 
 
 def _in_schema(value: Any, schema: Mapping[str, Any]) -> bool:
-    listed = schema.get("enum")
-    listed = listed if isinstance(listed, list) else ()
-    return any(same_value(value, one) for one in (*listed, schema.get("default"), schema.get("const")))
+    listed = [one for key in ("enum", "examples") for one in _list(schema.get(key))]
+    described = str(schema.get("description", ""))
+    if _LISTS.search(described):
+        listed += _QUOTED.findall(described)
+    if any(same_value(value, one) for one in (*listed, schema.get("default"), schema.get("const"))):
+        return True
+    parts = (one for key in ("anyOf", "oneOf", "allOf") for one in _list(schema.get(key)))
+    return any(_in_schema(value, _mapping(one)) for one in parts)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
+    """Return a schema with what its references mean in their place, some levels deep."""
+    if isinstance(schema, Mapping):
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            target: Any = root
+            for key in reference[2:].split("/"):
+                target = _mapping(target).get(key)
+            return _resolved(_mapping(target), root, depth + 1) if depth < MOST_REFERENCES else {}
+        return {key: _resolved(one, root, depth) for key, one in schema.items()}
+    return [_resolved(one, root, depth) for one in schema] if isinstance(schema, list) else schema
+
+
+def _is_long(word: str) -> bool:
+    """Return whether a word is too long to be made of pieces by chance."""
+    if word.isdigit():
+        return len(word) > 6
+    return len(word) > 4 or (len(word) > 2 and _is_id(word))
+
+
+def _in_one(words: str) -> tuple[str, Collection[int]]:
+    """Return words written as one, and where they begin and end; a bar parts those of two values."""
+    edges, length, pieces = {0}, 0, []
+    for value in words.split("|"):
+        for word in (*value.split(), "|"):
+            pieces.append(word)
+            length += len(word)
+            edges.add(length)
+    return "".join(pieces), edges
 
 
 def _has_letters(words: str, number: Quantity) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -55,23 +56,37 @@ SMALL_NUMBERS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
 )
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
 _NUMBER = re.compile(
     r"(?<![\w.,])(?P<money>[$€])?\s?(?P<number>[-+]?\d+(?:,\d{3})*(?:\.\d+)?)(?![\w-]*\d)\s?"
+    rf"(?:(?P<scale>{'|'.join(_SCALES)})\b\s?)?"
     r"(?P<unit>%|per cent|°?[A-Za-z]+|€)?(?!\w)"
 )
+_BELOW_100 = (
+    rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{'|'.join(SMALL_NUMBERS[1:10])})\b)?|(?:{'|'.join(SMALL_NUMBERS)})"
+    rf"|a(?=\s(?:{'|'.join(_SCALES)})\b))"
+)
+_BELOW_1000 = rf"{_BELOW_100}(?:\s(?:dozen|hundred)\b(?:\s(?:and\s)?{_BELOW_100}\b)?)?"
 _WORD_NUMBER = re.compile(
-    rf"(?<![\w-])(?P<number>{'|'.join(SMALL_NUMBERS)})(?![\w-])(?:\s(?P<unit>[A-Za-z]+))?", re.I
+    rf"(?<![\w-])(?P<number>{_BELOW_1000}(?:\s(?:thousand|million|billion)\b(?:\s(?:and\s)?{_BELOW_1000}\b)?)*)"
+    r"(?![\w-])(?:\s(?P<unit>[A-Za-z]+))?",
+    re.I,
 )
 _ISO_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_NUMERIC_DATE = re.compile(r"(?<![\d./-])(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\d./])")
+_COMPACT = re.compile(r"(?<!\d)(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(?:\d{2})?(?!\d)")
 _DAY_FIRST = re.compile(
     rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?P<year>\d{{4}}))?\b", re.I
 )
 _MONTH_FIRST = re.compile(
     rf"\b{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:)(?:,? (?P<year>\d{{4}}))?\b", re.I
 )
+_ISO_MONTH = re.compile(r"(\d{4})-(\d{2})")
+_SPOKEN_MONTH = re.compile(rf"{_MONTH},? (?P<year>\d{{4}})", re.I)
 _CLOCK = re.compile(r"(?<![\d:.-])(\d{1,2}):(\d{2})(?::\d{2})?(?!\d)(?: ?([ap])\.?m\b)?", re.I)
 _HOUR = re.compile(r"(?<![\d:.-])(\d{1,2}) ?([ap])\.?m\b", re.I)
 _SPOKEN = re.compile(
@@ -79,7 +94,7 @@ _SPOKEN = re.compile(
     r"(?=(?P<rest>.{0,25}))",
     re.I,
 )
-MOMENTS = (_ISO_DATE, _DAY_FIRST, _MONTH_FIRST, _CLOCK, _HOUR)
+MOMENTS = (_ISO_DATE, _NUMERIC_DATE, _COMPACT, _DAY_FIRST, _MONTH_FIRST, _CLOCK, _HOUR)
 """How dates and times of day are written."""
 _WORD = re.compile(r"[^\W_]+")
 _LIST_NUMBER = re.compile(r"^\s*\d+[.)]\s", re.M)
@@ -100,6 +115,12 @@ class Quantity:
 
     def is_meant_by(self, other: Quantity) -> bool:
         """Return whether another writes the same: converted, or rounded to three digits or more."""
+        if (
+            self.dimension == "ratio"
+            and other.dimension is None
+            and _near(self.value * self.factor, other.value)
+        ):
+            return True
         if self.dimension is None or other.dimension is None:
             given, wanted = self.value, other.value
         elif self.dimension in _DEGREES and other.dimension in _DEGREES:
@@ -148,7 +169,7 @@ def the_quantity(value: object) -> Quantity | None:
     dimension, factor = unit_of(word)
     if word and dimension is None:
         return None
-    return Quantity(float(found["number"].replace(",", "")), dimension, factor)
+    return Quantity(_digits(found), dimension, factor)
 
 
 def same_amount(one: object, other: object) -> bool:
@@ -179,34 +200,67 @@ def quantities(text: str) -> Iterator[Quantity]:
     for found in _NUMBER.finditer(rest):
         word = found["unit"] or found["money"] or ""
         dimension, factor = unit_of(word)
-        yield Quantity(float(found["number"].replace(",", "")), dimension, factor, "" if dimension else word)
+        yield Quantity(_digits(found), dimension, factor, "" if dimension else word)
     for found in _WORD_NUMBER.finditer(rest):
         word = found["unit"] or ""
         dimension, factor = unit_of(word, short=False)
-        value = float(SMALL_NUMBERS.index(found["number"].casefold()))
-        yield Quantity(value, dimension, factor, "" if dimension else word)
+        yield Quantity(_spoken(found["number"]), dimension, factor, "" if dimension else word)
+
+
+def _digits(found: re.Match[str]) -> float:
+    return float(found["number"].replace(",", "")) * _SCALES.get(found["scale"] or "", 1)
+
+
+def _spoken(words: str) -> float:
+    """Return the number that these words are."""
+    total = below = 0
+    for word in re.findall(r"[a-z]+", words.casefold()):
+        if word in SMALL_NUMBERS:
+            below += SMALL_NUMBERS.index(word)
+        elif word in _TENS:
+            below += 20 + 10 * _TENS.index(word)
+        elif word in ("dozen", "hundred"):
+            below = (below or 1) * _SCALES[word]
+        elif word in _SCALES:
+            total, below = total + (below or 1) * _SCALES[word], 0
+    return float(total + below)
 
 
 def dates(text: str) -> Iterator[tuple[int | None, int, int]]:
-    """Yield the dates of a text as year (None where it has none), month and day."""
-    for found in _ISO_DATE.finditer(text):
-        yield int(found[1]), int(found[2]), int(found[3])
+    """Yield the dates of a text as year (None where it has none), month and day; 3/4/2026 is two of them."""
+    for pattern in (_ISO_DATE, _COMPACT):
+        for found in pattern.finditer(text):
+            yield int(found[1]), int(found[2]), int(found[3])
+    for found in _NUMERIC_DATE.finditer(text):
+        first, second, in_year = int(found[1]), int(found[3]), int(found[4])
+        if second <= 12:
+            yield in_year, second, first
+        if found[2] == "/" and first <= 12 and first != second:
+            yield in_year, first, second
     for pattern in (_DAY_FIRST, _MONTH_FIRST):
         for found in pattern.finditer(text):
             year, month = found["year"], _MONTHS.index(found["month"].casefold()) + 1
             yield None if year is None else int(year), month, int(found["day"])
 
 
-def the_date(text: str) -> date | None:
-    """Return the day that a text is, with its year; None where it is something else."""
-    if len(text) > 30:
-        return None
+def the_dates(text: str) -> list[date]:
+    """Return the day that a text is, with its year, in each reading; none where it is something else."""
+    found: list[date] = []
+    if len(text) > 30 or re.search(r"[A-Za-z]{4,}", re.sub(_MONTH, "", text, flags=re.I)):
+        return found
     for year, month, day in dates(text):
-        if year is not None and not re.search(r"[A-Za-z]{4,}", re.sub(_MONTH, "", text, flags=re.I)):
-            try:
-                return date(year, month, day)
-            except ValueError:
-                return None
+        if year is not None:
+            with suppress(ValueError):
+                found.append(date(year, month, day))
+    return found
+
+
+def the_month(text: str) -> tuple[int, int] | None:
+    """Return the year and month that a text is, without a day; None where it is something else."""
+    if found := _ISO_MONTH.fullmatch(text.strip()):
+        return int(found[1]), int(found[2])
+    if found := _SPOKEN_MONTH.fullmatch(text.strip()):
+        return int(found["year"]), _MONTHS.index(found["month"].casefold()) + 1
     return None
 
 
@@ -214,6 +268,8 @@ def times(text: str) -> Iterator[int]:
     """Yield the times of day of a text, in minutes after midnight."""
     for found in _CLOCK.finditer(text):
         yield _minutes(int(found[1]), int(found[2]), found[3])
+    for found in _COMPACT.finditer(text):
+        yield _minutes(int(found[4]), int(found[5]), None)
     for found in _HOUR.finditer(text):
         yield _minutes(int(found[1]), 0, found[2])
     for found in _SPOKEN.finditer(text):

@@ -36,6 +36,9 @@ def test_the_labelled_values_are_told_with_the_precision_and_recall_that_the_pag
 
 
 def test_changed_values_stand_nowhere() -> None:
+    forms = confusion(LABELLED / "forms")
+    right = sum(count for (label, got), count in forms.items() if (label == "nowhere") == (got == "nowhere"))
+    assert (forms.total(), right, forms["nowhere", "nowhere"]) == (168, 155, 56)
     found = planted(LABELLED)
     assert found["nowhere"] >= 0.97 * found.total() and found.total() > 250
 
