@@ -49,25 +49,24 @@ def _address(rest: str | None) -> tuple[str, str]:
     return base_url, model
 
 
-OPENAI = AgentForm(
-    ("openai:BASE_URL#MODEL",),
-    model=ModelForm(
-        _openai,
-        SAMPLING | PROMPTING | LIMITS | HTTP | {"thinking", "reasoning_effort", "n_ctx"},
-        verify=_verify_openai,
-    ),
-)
+SERVED = SAMPLING | PROMPTING | LIMITS | HTTP | {"thinking", "reasoning_effort", "n_ctx"}
+OPENAI = AgentForm(("openai:BASE_URL#MODEL",), model=ModelForm(_openai, SERVED, verify=_verify_openai))
 
 
 def _behind(kind: str) -> AgentForm:
-    """Return the form of models behind a local server."""
+    """Return the form of models behind a server at its usual address."""
 
-    def stands_for(rest: str | None) -> str:
-        from agents.local_servers import server_spec
+    def make(rest: str | None, options: ModelOptions) -> Agent:
+        from agents.local_servers import behind
 
-        return server_spec(kind, rest)
+        return behind(kind, rest or "", options)
 
-    return AgentForm((f"{kind}:NAME",), stands_for=stands_for)
+    def verify(rest: str | None, _options: ModelOptions) -> None:
+        from agents.local_servers import known_name
+
+        known_name(kind, rest or "")
+
+    return AgentForm((f"{kind}:NAME",), model=ModelForm(make, SERVED, verify=verify))
 
 
 OLLAMA, LMSTUDIO = _behind("ollama"), _behind("lmstudio")

@@ -100,7 +100,7 @@ LLAMA_SERVER = AgentForm(
         | PROMPTING
         | THINKING
         | LIMITS
-        | (LOCAL - {"grammar"})
+        | (LOCAL - {"grammar", "prompt_cache"})
         | {"server", "timeout", "extra_body"},
         verify=_verify_llama_server,
         is_file=True,

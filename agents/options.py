@@ -47,6 +47,10 @@ class ModelOptions(FrozenModel):
     n_threads: int | None = Field(None, ge=1, description="threads of llama.cpp")
     n_gpu_layers: int | None = Field(None, ge=0, description="layers on the GPU")
     kv_type: CacheType | None = Field(None, description="type of the KV cache's numbers")
+    prompt_cache: bool | None = Field(
+        None,
+        description="keep evaluated prompts on disk for later runs; default: on for files of 64 MiB or more",
+    )
     lora: Path | None = Field(None, description="file of a LoRA adapter (GGUF)")
     chat_template: Path | None = Field(None, description="file of a chat template to use, not the model's")
     server: Path | None = Field(None, description="the llama-server program; default: the one on PATH")
@@ -175,6 +179,7 @@ THINKING = frozenset({"thinking", "thinking_tokens", "reasoning_effort"})
 LIMITS = frozenset({"max_steps", "max_tokens", "max_seconds", "answer_tokens"})
 LOCAL = frozenset(
     {"n_ctx", "n_batch", "n_threads", "n_gpu_layers", "kv_type", "lora", "chat_template", "grammar"}
+    | {"prompt_cache"}
 )
 HTTP = frozenset({"timeout", "header", "extra_body", "api_key_env"})
 """Groups of options: a kind of agent takes some of them."""

@@ -31,6 +31,7 @@ from agents.backends.llama_engine import AbortedError, LlamaEngine
 from agents.backends.llama_sampler import Sampler, Sampling
 from agents.backends.llama_speed import check_context, check_time, measured_speed
 from agents.backends.processor import physical_cores
+from agents.backends.prompt_cache import PromptCache, usual_folder
 from agents.backends.thought_budget import ThoughtBudget
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError, BackendError
@@ -44,14 +45,14 @@ from agents.formats.format import Format
 from agents.formats.signature import SCHEMAS, SIGNATURES
 from agents.formats.thoughts import opening_mark, rest_start
 from agents.options import NO_OPTIONS, ModelOptions
-from core_eval.text.file_hash import sha256_of
+from core_eval.text.file_hash import model_sha256, sha256_of
 from core_eval.text.foreign_text import ForeignTextError, read_text
 
 SHIPPED_MODEL = Path(__file__).parents[1] / "models" / "pathrig-demo-q8_0.gguf"
 CONTEXT = 8192
 """Tokens of context where nothing else is asked for, and the model was trained with so many."""
 SMALL_MODEL = 64 * 2**20
-"""Bytes of a model that runs on one thread: its operations are too short to be worth sharing."""
+"""Bytes of a model that runs on one thread, and keeps no prompts on disk: its operations are too short."""
 
 
 class LlamaBackend(ChatBackend):
@@ -95,6 +96,7 @@ class LlamaBackend(ChatBackend):
             self._engine.close()
             raise
         self.trained_here = is_trained_here(self._engine.chat_template or "")
+        self._prompts = self._prompt_cache(path)
         self.options = self._in_use()
         self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
         self._schemas: list[Mapping[str, Any]] = []
@@ -106,6 +108,17 @@ class LlamaBackend(ChatBackend):
         self._fresh = True
         self._speed: Speed | None = None
         self._at_work = threading.Lock()
+
+    def _prompt_cache(self, path: Path) -> PromptCache | None:
+        asked = self._asked
+        if not (path.stat().st_size >= SMALL_MODEL if asked.prompt_cache is None else asked.prompt_cache):
+            return None
+        facts = {
+            "weights": model_sha256(path),
+            "lora": None if asked.lora is None else sha256_of(asked.lora),
+            "template": self._template.source,
+        }
+        return PromptCache(self._engine, facts, usual_folder())
 
     def _in_use(self) -> dict[str, Any]:
         """Return all options as they are in use, for the log."""
@@ -133,6 +146,8 @@ class LlamaBackend(ChatBackend):
         if self._sampling.temperature > 0:
             found |= {"top_k": self._sampling.top_k, "top_p": self._sampling.top_p}
             found |= {"min_p": self._sampling.min_p, "seed": asked.seed}
+        if self._prompts is not None:
+            found["prompt_cache"] = "on"
         if asked.lora is not None:
             found |= {"lora": asked.lora.name, "lora_sha256": sha256_of(asked.lora)}
         return found
@@ -161,7 +176,8 @@ class LlamaBackend(ChatBackend):
     def check(self, messages: Sequence[Message], limits: Limits) -> FirstAnswer:
         """Check that context and limits take a first answer after this prompt; return what it takes.
 
-        The speed is measured once, on the prompt itself; nothing of it stays in the context.
+        The speed is measured once, on the prompt itself; nothing of it stays in the context. Of a prompt that
+        is kept on disk it is what it was when it was kept.
 
         Raises:
             AgentSpecError: the prompt does not fit, or cannot be evaluated in time; with the figures.
@@ -171,6 +187,9 @@ class LlamaBackend(ChatBackend):
         with self._at_work:
             self._engine.should_stop = lambda: False
             check_context(self.name, len(prompt), self._engine.n_ctx)
+            kept = self._to_keep(messages, prompt)
+            if self._prompts is not None and kept:
+                self._speed = self._speed or self._prompts.speed(kept)
             self._speed = self._speed or measured_speed(self._engine, prompt)
         check_time(self.name, len(prompt), self._speed, limits)
         return FirstAnswer(len(prompt), self._speed)
@@ -200,12 +219,18 @@ class LlamaBackend(ChatBackend):
         if len(prompt) >= self._engine.n_ctx:
             return self._reply("", "context", Usage(seconds=time.monotonic() - begun))
         cached = self._keep(prompt)
+        beginning = self._to_keep(messages, prompt) if self._fresh else []
         if self._fresh:
             self._whole_chunks, self._fresh = len(prompt) // self._chunk * self._chunk, False
         asked = time.monotonic()
+        remarks: list[str] = []
         try:
-            for _ in self._engine.evaluate(prompt[cached:]):
-                pass
+            if self._prompts is not None and cached < len(beginning):
+                remarks.append(self._prompts.load(beginning))
+                cached = len(self._engine.evaluated)
+            for done in self._engine.evaluate(prompt[cached:]):
+                if self._prompts is not None and cached + done == len(beginning):
+                    remarks.append(self._prompts.save(beginning, self._speed))
         except AbortedError:
             deadline.check()
             count = max(0, len(self._engine.evaluated) - cached)
@@ -239,8 +264,19 @@ class LlamaBackend(ChatBackend):
             prompt_seconds=read - asked,
             writing_seconds=time.monotonic() - read,
             first_token_seconds=first - begun,
+            remarks=tuple(filter(None, remarks)),
         )
         return self._reply(text, stop, usage, opened=opened)
+
+    def _to_keep(self, messages: Sequence[Message], prompt: list[int]) -> list[int]:
+        """Return the beginning of a first prompt that is kept on disk: what no other task changes, in whole
+        chunks; none where nothing is kept.
+        """
+        if self._prompts is None:
+            return []
+        other = [*messages[:-1], {**messages[-1], "content": ""}]
+        without = self._engine.vocabulary.prompt_tokens(self._template.render(other, self._schemas))
+        return prompt[: _common(without, prompt[:-1]) // self._chunk * self._chunk]
 
     @property
     def _chunk(self) -> int:
@@ -251,11 +287,7 @@ class LlamaBackend(ChatBackend):
 
         At least one token is evaluated: the last one's logits are needed.
         """
-        common = 0
-        for old, new in zip(self._engine.evaluated, prompt[:-1], strict=False):
-            if old != new:
-                break
-            common += 1
+        common = _common(self._engine.evaluated, prompt[:-1])
         if self._fresh:
             common = min(common, self._whole_chunks) // self._chunk * self._chunk
         self._whole_chunks = min(self._whole_chunks, common // self._chunk * self._chunk)
@@ -338,6 +370,12 @@ class LlamaBackend(ChatBackend):
                 if isinstance(call, CallText)
             ]
         return Reply(message, tuple(ReplyItem(item) for item in items), stop, usage)
+
+
+def _common(some: Sequence[int], others: Sequence[int]) -> int:
+    """Return how many tokens both begin with."""
+    pairs = enumerate(zip(some, others, strict=False))
+    return next((k for k, (one, other) in pairs if one != other), min(len(some), len(others)))
 
 
 def _threads(path: Path) -> int:

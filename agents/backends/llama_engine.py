@@ -223,6 +223,40 @@ class LlamaEngine:
             self._c.llama_memory_clear(memory, True)
             self.evaluated.clear()
 
+    @property
+    def library(self) -> str:
+        """The llama.cpp that is in use: its version, its file, and what of the processor it uses."""
+        from llama_cpp import __version__
+
+        file = Path(self._c._lib._name).stat()
+        return f"{__version__} {file.st_size} {file.st_mtime_ns} {self._c.llama_print_system_info().decode()}"
+
+    @property
+    def state_bytes(self) -> int:
+        """The size of what the context holds, bytes."""
+        return int(self._c.llama_state_seq_get_size(self._context, 0))
+
+    def save_state(self, path: Path, tokens: Sequence[int]) -> bool:
+        """Write what the context holds, which is these tokens, to a file; return whether that was done."""
+        ids = (ctypes.c_int32 * len(tokens))(*tokens)
+        return bool(self._c.llama_state_seq_save_file(self._context, str(path).encode(), 0, ids, len(tokens)))
+
+    def load_state(self, path: Path, tokens: Sequence[int]) -> bool:
+        """Replace the context by that of a file, which must hold these tokens; return whether it does.
+
+        The file must be as it was written: llama.cpp trusts it. Where it does not fit, the context is empty.
+        """
+        self.rewind(0)
+        ids, count = (ctypes.c_int32 * len(tokens))(), ctypes.c_size_t()
+        done = self._c.llama_state_seq_load_file(
+            self._context, str(path).encode(), 0, ids, len(tokens), ctypes.byref(count)
+        )
+        if done and list(ids[: count.value]) == list(tokens):
+            self.evaluated = list(tokens)
+            return True
+        self.rewind(0)
+        return False
+
     def evaluate(self, tokens: Sequence[int]) -> Iterator[int]:
         """Evaluate tokens after those in the context; yields how many are done, after each chunk.
 

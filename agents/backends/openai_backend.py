@@ -42,6 +42,7 @@ class OpenAIBackend(ChatBackend):
         *,
         key: str | None = None,
         parses_calls: bool = False,
+        server: ChatServer | None = None,
     ) -> None:
         """Store the server's address and, if the kit started it, its key; nothing is sent yet.
 
@@ -52,13 +53,16 @@ class OpenAIBackend(ChatBackend):
             key: of a server that the kit started.
             parses_calls: the server is known to read the calls in answers; else that shows by the first one
                 that it sends in an episode.
+            server: of another protocol, which speaks this one to the backend.
 
         Raises:
             AgentSpecError: the base URL is none, or holds credentials; a variable is not set.
         """
         given = options or ModelOptions()
         self.name = f"openai:{model}"
-        self._server = ChatServer(base_url, key=key, key_variable=given.api_key_env, headers=given.header)
+        self._server = server or ChatServer(
+            base_url, key=key, key_variable=given.api_key_env, headers=given.header
+        )
         self._address = None if key else base_url
         self._model, self._given = model, given
         self._fixed = _fixed(given)

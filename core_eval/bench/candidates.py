@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import AgentSpecError, BackendError
-from agents.local_servers import LOCAL_SERVERS, served_models
+from agents.local_servers import LOCAL_SERVERS, known_name, served_models
 from agents.names import agent_name
 from agents.registry import AGENT_FORMS, agent_maker, model_file, model_options
 from configs.exam import Exam
@@ -94,7 +94,8 @@ def _file_facts(spec: str) -> tuple[int | None, str | None]:
     path = model_file(spec)
     if path is None:
         kind, _, name = spec.partition("?")[0].partition(":")
-        return (served_models(kind).get(name) if kind in LOCAL_SERVERS else None), None
+        known = kind in LOCAL_SERVERS
+        return (served_models(kind).get(known_name(kind, name)) if known else None), None
     from agents.backends.gguf_facts import gguf_facts
 
     return path.stat().st_size, gguf_facts(path).licence

@@ -23,7 +23,8 @@ from agents.agent import (
 from agents.backends.backend import FirstAnswer
 from agents.errors import AgentSpecError
 from agents.formats.calls import to_json
-from agents.registry import make_agent, parse_spec
+from agents.options import ModelOptions, merged
+from agents.registry import ParsedSpec, make_agent, parse_spec
 from configs.task import Task
 from configs.task_entry import TaskLimits
 from core_eval.run.episode_start import episode_limits
@@ -49,7 +50,7 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
     parsed = parse_spec(spec)
     if parsed.options is None:
         raise AgentSpecError(f"{spec!r} is no model: name a GGUF file, a model's name or its specification")
-    agent = make_agent(spec)
+    agent = make_agent(_measured(parsed))
     try:
         limits = episode_limits(task, parsed.text(), TaskLimits())
         context = EpisodeContext(
@@ -77,6 +78,15 @@ def check_model(spec: str, task: Task) -> dict[str, Any]:
         return found | {"task": task.id, "limit_s": limits.seconds} | answer
     finally:
         agent.close()
+
+
+def _measured(parsed: ParsedSpec) -> str:
+    """Return the specification of a model without kept prompts, whose speed is that of another time."""
+    assert parsed.options is not None and parsed.form.model is not None
+    if "prompt_cache" not in parsed.form.model.options:
+        return parsed.text()
+    own = merged(parsed.options, ModelOptions(prompt_cache=False))
+    return replace(parsed, options=own).text()
 
 
 def _estimated(first: FirstAnswer, limits: Limits) -> dict[str, Any]:

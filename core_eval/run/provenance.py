@@ -6,12 +6,11 @@ import os
 import platform
 import sqlite3
 import sys
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from agents.registry import model_file
-from core_eval.text.file_hash import sha256_of
+from core_eval.text.file_hash import model_sha256
 
 PACKAGES = (
     "pathrig",
@@ -54,7 +53,4 @@ def agent_info(spec: str) -> dict[str, Any]:
     path = model_file(spec)
     if path is None:
         return {}
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": _digest(path)}
-
-
-_digest = cache(sha256_of)
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": model_sha256(path)}

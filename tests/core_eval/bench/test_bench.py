@@ -5,18 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import threading
 import zipfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from chat_standin import Server
 from paths import ROOT
 
-from agents.local_servers import served_models
-from agents.registry import parse_spec
-from core_eval.bench.candidates import specs_of
 from core_eval.bench.draws import draws
 from core_eval.cli.main import main
 from core_eval.log import LogReader
@@ -226,20 +221,3 @@ def test_the_shipped_board_is_what_its_bundles_give(capsys, tmp_path):
     assert page.read_text() == (ROOT / "docs" / "board" / "board.html").read_text()
     (one,) = found["bundles"]
     assert "pathrig-demo-q8_0" in [card["agent"] for card in one["cards"]]
-
-
-def test_a_local_server_lists_its_models(monkeypatch, capsys, tmp_path):
-    pages = {"/api/tags": {"models": [{"name": "qwen3:0.6b", "size": 523}, {"name": "gemma", "size": 9}]}}
-    server = Server((200, {}), pages=pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.server_port}")
-        assert served_models("ollama") == {"qwen3:0.6b": 523, "gemma": 9}
-        assert specs_of(["ollama:"]) == ["ollama:qwen3:0.6b", "ollama:gemma"]
-        address = f"http://127.0.0.1:{server.server_port}/v1#qwen3:0.6b"
-        assert parse_spec("ollama:qwen3:0.6b").text() == f"openai:{address}"
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert main(["bench", "ollama:", *BENCH, "--db", str(tmp_path / "b.db")]) == 2
-    assert "start it with `ollama serve`" in capsys.readouterr().err
