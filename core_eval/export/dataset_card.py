@@ -15,7 +15,7 @@ def shortest_path(task: Task) -> int:
     """Return the number of calls of a task's shortest golden path."""
     automaton = task.automaton
     if automaton.stages is not None:
-        return automaton.stages.length
+        return 0 if automaton.stages.optional else automaton.stages.length
     reached, calls = {automaton.start}, 0
     while not reached & automaton.accepting:
         reached |= {target for (state, _), target in automaton.delta.items() if state in reached}

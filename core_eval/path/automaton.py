@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
@@ -61,7 +61,7 @@ class TaskAutomaton:
         symbols: Sequence[Symbol],
         states: Sequence[str] = (),
         start: str = "",
-        accepting: Sequence[str] | frozenset[str] = (),
+        accepting: Sequence[str] | Set[str] = (),
         delta: Mapping[tuple[str, str], str] = MappingProxyType({}),
         warnings: Sequence[str] = (),
         where: str = "automaton",
@@ -78,7 +78,7 @@ class TaskAutomaton:
         self._free_tools = frozenset(symbol.tool for symbol in symbols if symbol.is_free_read)
         self.symbols: Mapping[str, Symbol] = MappingProxyType({symbol.name: symbol for symbol in symbols})
         self.start = start if stages is None else stages.start
-        self.accepting: frozenset[str] = frozenset(accepting if stages is None else [stages.end])
+        self.accepting: Set[str] = frozenset(accepting) if stages is None else stages.accepting
         self.delta: Mapping[tuple[str, str], str] = (
             MappingProxyType(dict(delta)) if stages is None else stages.delta
         )
@@ -310,6 +310,8 @@ class TaskAutomaton:
         written: dict[str, Any]
         if self.stages is not None:
             written = {"stages": self.stages.stages, "free": self.stages.free, "symbols": symbols}
+            if self.stages.optional:
+                written["optional"] = True
         else:
             written = {
                 "states": self.states,
@@ -336,7 +338,7 @@ class TaskAutomaton:
             reading = data.get("reading", 1)
             also_free = [Symbol.from_plain(entry) for entry in data.get("also_free", ())]
             if "stages" in data:
-                stages = Stages(data["stages"], data["free"])
+                stages = Stages(data["stages"], data["free"], optional=data.get("optional") is True)
                 return cls(symbols=symbols, stages=stages, reading=reading, also_free=also_free)
             return cls(
                 states=data["states"],

@@ -84,7 +84,13 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
 
 
 def _stages(plan: Plan, names: Sequence[str], free: Sequence[str]) -> Stages | None:
-    """Return a plan of single steps, in sequence and any order, as stages; None where its states are few."""
+    """Return a plan of single steps, in sequence and any order, as stages; None where its states are few.
+
+    So is a plan of optional steps in any order, each unlike the others.
+    """
+    if isinstance(plan, AnyOrder) and (options := _optional_steps(plan.blocks)) is not None:
+        found = Stages([[names[int(step)] for step in options]], free, optional=True)
+        return found if found.count() > LISTED_STATES else None
     parts = plan.parts if isinstance(plan, Parts) else (plan,)
     stages: list[list[str]] = []
     for part in parts:
@@ -95,6 +101,18 @@ def _stages(plan: Plan, names: Sequence[str], free: Sequence[str]) -> Stages | N
         stages.append(steps)
     found = Stages(stages, free)
     return found if found.count() > LISTED_STATES else None
+
+
+def _optional_steps(blocks: Sequence[Plan]) -> list[str] | None:
+    """Return the steps of blocks that are one optional step each, no two alike; else None."""
+    found = []
+    for block in blocks:
+        match block:
+            case Choice((Step(symbol), Parts(()))):
+                found.append(symbol)
+            case _:
+                return None
+    return found if len(set(found)) == len(found) else None
 
 
 def plan_symbols(steps: Iterable[Any], key: str) -> tuple[Symbol, ...]:

@@ -24,8 +24,10 @@ from collections.abc import Iterator, Sequence
 
 from core_eval.path.aligned import Aligned
 from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.body_rows import Row, candidate_bodies, extended, least
 from core_eval.path.calls import StepVerdict
 from core_eval.path.metrics import concordance, efficiency, similarity
+from core_eval.path.optional_alignment import align_optional, optional_correctness
 from core_eval.path.stages import Stages
 
 WORK = 4_000_000
@@ -33,7 +35,6 @@ WORK = 4_000_000
 SEARCH_WORK = 3_000_000
 """The same of the search for excess, whose steps take longer."""
 Stage = tuple[int, ...]
-Row = list[int]
 _Table = dict[int, Row]
 """The edits of each beginning of a path, by excess."""
 _Made = tuple[int, tuple[int, ...], int, tuple[int, ...]]
@@ -56,6 +57,7 @@ class GoldenStages:
         self._plan = stages
         self.stages: list[Stage] = [tuple(self.tokens[name] for name in stage) for stage in stages.stages]
         self.length = stages.length
+        self.optional = stages.optional
         self.verdicts: dict[tuple[str, str], StepVerdict] = {}
 
     def legal(self, state: str) -> tuple[int, ...]:
@@ -95,6 +97,11 @@ def align_stages(
     lam: float,
 ) -> Aligned:
     """Align a condensed path with all golden paths; the parameters are those of `align`."""
+    if golden.optional:
+        work = len(path) * (len(path) + golden.length) * (len(repairs) - repairs.count(None) + 1)
+        return align_optional(
+            golden.stages[0], golden.ahead(end), path, repairs, calls=calls, lam=lam, exact=work <= WORK
+        )
     low, high = _correctness(golden, path)
     order, most_in_order = _in_order(golden, path, low, high, lam)
     refined, most_refined = _refined(golden, path, repairs, end)
@@ -107,6 +114,8 @@ def align_stages(
 
 def _correctness(golden: GoldenStages, path: Sequence[int]) -> tuple[float, float]:
     """Return a lower and an upper bound of path correctness, equal where it is exact."""
+    if golden.optional:
+        return (found := optional_correctness(golden.stages[0], path)), found
     calls, length = len(path), golden.length
     if _work(golden.stages, calls) <= WORK:
         exact = similarity(calls, length, _edits(golden.stages, path)[0])
@@ -251,7 +260,7 @@ class _Search:
                     known = below.setdefault(after, more) if more else more
                     if known is not more:
                         for excess, row in more.items():
-                            known[excess] = _least(known[excess], row) if excess in known else row
+                            known[excess] = least(known[excess], row) if excess in known else row
             level = below
             if self.work >= self._limit:
                 return {}
@@ -262,7 +271,7 @@ class _Search:
         within = [excess for excess in rows if excess + cost + waiting <= self._most]
         self.work += 1 + len(within) * len(self._path)
         tokens = () if token < 0 else (token,)
-        return {excess + cost: _extended(rows[excess], tokens, self._path) for excess in within}
+        return {excess + cost: extended(rows[excess], tokens, self._path) for excess in within}
 
 
 def _next(
@@ -297,18 +306,6 @@ def _waits(made: _Made) -> int:
     return sum(begun - place - (len(waiting) - number) for number, place in enumerate(waiting))
 
 
-def _extended(row: Row, tokens: Sequence[int], path: Sequence[int]) -> Row:
-    """Return the edits of each beginning of a path to what was before and one more step, of these tokens."""
-    found = [row[0] + 1]
-    for place, token in enumerate(path, 1):
-        found.append(min(row[place] + 1, found[-1] + 1, row[place - 1] + (token not in tokens)))
-    return found
-
-
-def _least(one: Row, other: Row) -> Row:
-    return list(map(min, one, other))
-
-
 def _refined(
     golden: GoldenStages, path: Sequence[int], repairs: Sequence[tuple[int, ...] | None], end: str
 ) -> tuple[float, float]:
@@ -325,16 +322,9 @@ def _refined(
         lengths = range(kept + suffix, kept + suffix + harmful + 1)
         high = max(similarity(calls, length, max(alien, abs(calls - length))) for length in lengths)
         return similarity(calls, kept + suffix, calls - kept + suffix), high
-    bodies: list[Row] = [list(range(calls + 1))]
-    for token, repair in zip(path, repairs, strict=True):
-        if repair is None:
-            bodies = [_extended(row, (token,), path) for row in bodies]
-        elif repair:
-            longer = [_extended(row, repair, path) for row in bodies]
-            bodies = [bodies[0], *map(_least, bodies[1:], longer), longer[-1]]
     rest = _edits(ahead, path)
     exact = max(
         similarity(calls, kept + more + suffix, min(map(sum, zip(row, rest, strict=True))))
-        for more, row in enumerate(bodies)
+        for more, row in enumerate(candidate_bodies(path, repairs))
     )
     return exact, exact

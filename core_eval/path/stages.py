@@ -1,12 +1,13 @@
 """Plans of stages: the symbols of a stage in any order, one stage after the other.
 
-A stage of k symbols has 2**k states, so they are not listed: a state is computed when it is asked for.
+A stage of k symbols has 2**k states, so they are not listed: a state is computed when it is asked for. The
+symbols of one stage alone may also be optional: then every state is accepting.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice, product
 from math import prod
 from typing import Any, TypeVar, overload
@@ -23,13 +24,19 @@ class Stages:
     Attributes:
         stages: the symbols of each stage; one may stand in it several times.
         free: the symbols that are self-loops wherever they are no progress.
-        start, end: the first state, and the accepting one.
+        optional: whether any of the symbols may be left out; then there is one stage, of distinct ones.
+        start, end: the first state, and the one in which all is done.
     """
 
-    def __init__(self, stages: Iterable[Sequence[str]], free: Iterable[str]) -> None:
+    def __init__(
+        self, stages: Iterable[Sequence[str]], free: Iterable[str], *, optional: bool = False
+    ) -> None:
         self.stages = tuple(tuple(stage) for stage in stages if stage)
         self.free = tuple(free)
         self._free = frozenset(self.free)
+        self.optional = optional
+        if optional and (len(self.stages) != 1 or len(set(self.stages[0])) < len(self.stages[0])):
+            raise ValueError("optional symbols are one stage of distinct ones")
         self.start, self.end = self._name(0, 0), self._name(len(self.stages), 0)
 
     @staticmethod
@@ -37,8 +44,13 @@ class Stages:
         return f"s{stage}.{done:x}"
 
     @property
+    def accepting(self) -> Set[str]:
+        """The accepting states, in a set that computes them."""
+        return _AllStates(self) if self.optional else frozenset((self.end,))
+
+    @property
     def length(self) -> int:
-        """The number of steps of every golden path."""
+        """The number of steps of every golden path; of the longest, where steps are optional."""
         return sum(map(len, self.stages))
 
     def may_follow(self, second: str, first: str) -> bool:
@@ -146,6 +158,28 @@ class _States(Sequence[str]):
         if found is None or not -len(self) <= place < len(self):
             raise IndexError(place)
         return found
+
+    def __iter__(self) -> Iterator[str]:
+        return self._stages.all()
+
+    def __len__(self) -> int:
+        return self._stages.count()
+
+
+class _AllStates(Set[str]):
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    @classmethod
+    def _from_iterable(cls, states: Iterable[Any]) -> Set[Any]:
+        return frozenset(states)
+
+    def __contains__(self, state: object) -> bool:
+        try:
+            self._stages.place(str(state))
+        except KeyError:
+            return False
+        return True
 
     def __iter__(self) -> Iterator[str]:
         return self._stages.all()

@@ -36,7 +36,7 @@ MOST_DAYS = 3660
 MOST_OPERANDS, FEW_OPERANDS = 14, 8
 """A value is derived from so many numbers at most; by three of them, from few."""
 FEW_WORDS, PHONE = 3, 9
-"""A text of so many words is a name, each of which stands somewhere; so many digits are a telephone number."""
+"""A text of so many words is a name, each of which stands somewhere; so many digits are a telephone."""
 MOST_REFERENCES = 4
 """References of a schema inside one another that are followed."""
 EXCERPT = 60

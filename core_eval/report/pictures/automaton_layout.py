@@ -218,7 +218,7 @@ def _way_on(automaton: TaskAutomaton, state: str) -> list[str]:
     """
     if automaton.stages is not None:
         way = [state]
-        while edges := automaton.progress[way[-1]]:
+        while way[-1] not in automaton.accepting and (edges := automaton.progress[way[-1]]):
             way.append(edges[0][1])
         return way
     first = state if state in automaton.useful else automaton.start
