@@ -24,9 +24,15 @@ def driver_spec(config: RigAddress) -> dict[str, Any]:
 
 
 def open_driver(
-    driver: str, options: Mapping[str, Any], tables: Mapping[str, Any], url: str, name: str
+    driver: str,
+    options: Mapping[str, Any],
+    tables: Mapping[str, Any],
+    url: str,
+    name: str,
+    *,
+    stop_first: bool = False,
 ) -> Link:
-    """Open the hardware behind a driver.
+    """Open the hardware behind a driver, and stop it before all else if `stop_first`.
 
     Raises:
         LinkError: it cannot be opened.
@@ -37,10 +43,13 @@ def open_driver(
     if file.link == "python":
         from firmware_bridge.drivers.python_link import open_python_driver
 
-        return open_python_driver(*parameters)
+        link: Link = open_python_driver(*parameters)
+        if stop_first:
+            link.stop()
+        return link
     from firmware_bridge.drivers.driver_link import open_driver_link
 
-    return open_driver_link(*parameters)
+    return open_driver_link(*parameters, stop_first=stop_first)
 
 
 def _open(rig: RigAddress) -> Link:

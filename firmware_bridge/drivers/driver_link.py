@@ -17,9 +17,17 @@ from firmware_bridge.serial.address import parse_serial_url
 
 
 def open_driver_link(
-    driver: DriverFile, device_type: DeviceType, settings: Settings, url: str, name: str
+    driver: DriverFile,
+    device_type: DeviceType,
+    settings: Settings,
+    url: str,
+    name: str,
+    *,
+    stop_first: bool = False,
 ) -> WiredLink:
     """Open the hardware behind a serial URL of any form, or `mqtt://[user:pass@]host[:port]/RIG`.
+
+    With `stop_first` the stop is sent before all else.
 
     Raises:
         LinkError: the hardware cannot be reached, or does not answer as its driver expects.
@@ -33,5 +41,5 @@ def open_driver_link(
         topics = [render(topic, names) for topic in driver.subscribe]
         wire = DriverTopics(address, topics, stop_messages(driver, names, settings.tables))
         device = DriverDevice(driver, device_type, settings, wire, address.rig)
-    device.machine.open()
+    device.machine.open(stop_first=stop_first)
     return WiredLink(device, device.machine, name, device.unattended)

@@ -75,14 +75,19 @@ class Machine:
         self._closed = threading.Event()
         self._heart: threading.Thread | None = None
 
-    def open(self) -> None:
+    def open(self, *, stop_first: bool = False) -> None:
         """Connect, wait until the machine answers, and send the start-up commands.
+
+        Args:
+            stop_first: send the stop before all else: an earlier rig process may have left it moving.
 
         Raises:
             LinkError: the machine cannot be reached, or does not answer.
         """
         try:
             self.wire.open(self._conversation.publish, self._on_lost)
+            if stop_first:
+                self._write_stop()
             self._boot()
         except BaseException:
             self.wire.close()

@@ -34,9 +34,9 @@ from firmware_bridge.rig_process.protocol import (
 
 PROGRAM = """
 import json, sys
-sys.path[:], *opener = json.loads(sys.stdin.buffer.read())
+sys.path[:], successor, *opener = json.loads(sys.stdin.buffer.read())
 from firmware_bridge.rig_process.rig_side import main
-main(int(sys.argv[1]), *opener)
+main(int(sys.argv[1]), *opener, successor=successor)
 """
 ANSWER_SECONDS = 60.0
 """Longest time for a request: a driver asks its machine meanwhile."""
@@ -53,7 +53,8 @@ class Opener:
     """How the rig process opens its link.
 
     Attributes:
-        function: `module:function`, which returns an open link or raises LinkError.
+        function: `module:function`, which returns an open link or raises LinkError; with `stop_first=True` it
+            stops the rig before all else.
         arguments: its arguments, JSON values.
         deadman: the port of a relay that gets a heartbeat while a host lives.
     """
@@ -206,7 +207,7 @@ class RigProcessLink(Link):
                     start_new_session=True,
                 )
             # Not as arguments, which every user may read: a URL may hold a password.
-            opener = json.dumps([sys.path, *astuple(self._opener)])
+            opener = json.dumps([sys.path, self._is_new, *astuple(self._opener)])
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError), process.stdin as spec:
                 spec.write(opener.encode())

@@ -320,8 +320,13 @@ def stay_alive() -> None:
         Path("/proc/self/oom_score_adj").write_text("-1000")
 
 
-def main(descriptor: int, opener: str, arguments: Mapping[str, Any], deadman: str | None) -> None:
-    """The process: `opener` is `module:function`, called with these arguments, and returns a link."""
+def main(
+    descriptor: int, opener: str, arguments: Mapping[str, Any], deadman: str | None, *, successor: bool
+) -> None:
+    """The process: `opener` is `module:function`, called with these arguments, and returns a link.
+
+    A successor stops the rig before all else: the process before it has left it as it was.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         # The host alone ends this process, in order or by its own end.
         signal.signal(number, signal.SIG_IGN)
@@ -332,7 +337,8 @@ def main(descriptor: int, opener: str, arguments: Mapping[str, Any], deadman: st
     module, _, name = opener.partition(":")
     try:
         relay = None if deadman is None else Deadman(deadman, BOOTTIME)
-        link: Link = getattr(import_module(module), name)(**arguments)
+        first = {"stop_first": True} if successor else {}
+        link: Link = getattr(import_module(module), name)(**arguments, **first)
     except LinkError as error:
         host.sendall(frame(Kind.REFUSED, str(error).encode()))
         return

@@ -27,6 +27,7 @@ class SerialLink(Link):
 
     Args:
         url: the serial URL.
+        stop_first: write the stop before all else.
 
     Raises:
         LinkError: bad URL, no such port, no permission, or another program has it open.
@@ -36,7 +37,7 @@ class SerialLink(Link):
     frame_overhead = 10
     """`*`, eight digits, newline."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, stop_first: bool = False) -> None:
         self.name = url
         self._address = parse_serial_url(url)
         self._path = self._address.target or str(self._address.selector)
@@ -51,6 +52,8 @@ class SerialLink(Link):
         self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._stop_waits = False
         self._port: Any = self._open_port()
+        if stop_first:
+            self.estop()
 
     @property
     def connected(self) -> bool:

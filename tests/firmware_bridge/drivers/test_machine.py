@@ -136,6 +136,18 @@ def test_a_stop_goes_first_and_is_confirmed_by_the_answer_alone(rig: Rig) -> Non
     assert not rig.machine.stop_owed, "the wire is there"
 
 
+def test_a_successor_stops_before_it_waits_for_the_greeting() -> None:
+    wire, clock = Wire(), PlannedClock()
+    wire.greets = False
+    wire.write_at_once = lambda data: wire.log.append(f"{data.decode()} at {clock.passed:g}")  # type: ignore[method-assign]
+    driver = DriverFile.model_validate(
+        DRIVER | {"boot": {"seconds": 3, "expect": ["^READY$"], "wake": [{"send": "setup"}]}}
+    )
+    machine = Machine(driver, Settings({}, {}), wire, "", lambda name, value: None, clock)
+    machine.open(stop_first=True)
+    assert wire.log == ["! at 0", "setup"] and clock.passed == pytest.approx(3.0)
+
+
 def test_nothing_goes_out_between_a_stop_and_its_reset(rig: Rig) -> None:
     rig.machine.stop()
     with pytest.raises(Stopped):

@@ -67,7 +67,7 @@ class Wire(Link):
     def close(self):
         (self.folder / "closed").touch()
 
-def open_wire(folder):
+def open_wire(folder, stop_first=False):
     return Wire(folder)
 """
 HOST = """
