@@ -6,7 +6,6 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from threading import Event
 from typing import Any
 
 from core_eval.path.calls import CallStatus
@@ -17,6 +16,7 @@ from devices.drivers.python_driver import PythonDriver, load_class
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.outcome import Outcome
+from devices.rig_motion import Event, Motion, RigMotion
 from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.clock import MONOTONIC, Clock
@@ -45,6 +45,7 @@ class PythonDriverDevice:
         comes_back: whether lost hardware can be opened again under the same URL.
 
     Attributes:
+        rig: whether it moves. One that was ever called or stopped and is lost is owed a stop.
         on_wire: called when the hardware is lost (None), and when it is back, with the outcome of its stop.
     """
 
@@ -67,14 +68,14 @@ class PythonDriverDevice:
         self.on_wire: Callable[[StopOutcome | None], None] = lambda stop: None
         self._driver, self._device_type, self._rig = driver, device_type, name
         self._known = None if device_type.rules is None else device_type.rules.known_state(stopped=False)
-        self._touched = self._lost = False
+        self.rig = RigMotion()
         self._turn = threading.Lock()
         self._closed = threading.Event()
         self._connect: Callable[[], None] | None = getattr(driver, "connect", None)
         self._poll: Callable[[], None] | None = getattr(driver, "poll", None)
         self._tender: threading.Thread | None = None
 
-    def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
+    def execute(self, tool: str, arguments: Mapping[str, Any], stop: threading.Event) -> Outcome:
         """Run one call that the device type's schema and rules admit, with the defaults of its arguments."""
         try:
             complete = self._device_type.validate(tool, arguments).model_dump()
@@ -84,7 +85,7 @@ class PythonDriverDevice:
         if refusal is not None:
             return Outcome(CallStatus.REJECTED, code=refusal.code, message=refusal.message)
         with self._turn:
-            self._touched = True
+            self.rig.on(Event.DRIVE)
             outcome = self._driver.execute(tool, complete, stop)
             if outcome.status is CallStatus.FAULT and not stop.is_set():
                 # Its state is unknown.
@@ -97,7 +98,7 @@ class PythonDriverDevice:
         """Stop the hardware, unless the session ends and has neither called nor stopped it."""
         if self.leave_alone and not self._touched:
             return StopOutcome.NOT_SENT
-        self._touched = True
+        self.rig.on(Event.HALT)
         stop = self._stop()
         if self._device_type.rules is not None:
             self._known = self._device_type.rules.known_state(stopped=stop is StopOutcome.CONFIRMED)
@@ -106,8 +107,8 @@ class PythonDriverDevice:
     def _stop(self) -> StopOutcome:
         """Send the stop, and ask whether the hardware stands; tell of one that says nothing."""
         stop, heard = self._stop_and_ask()
-        if not heard and self._connect is not None and not self._lost:
-            self._lost = True
+        self.rig.stopped(stop)
+        if not heard and self._connect is not None and self.rig.on(Event.LOSE):
             self.on_wire(None)
         return stop
 
@@ -134,7 +135,11 @@ class PythonDriverDevice:
     @property
     def connected(self) -> bool:
         """Whether the hardware is not lost."""
-        return not self._lost
+        return self.rig.state is not Motion.LOST
+
+    @property
+    def _touched(self) -> bool:
+        return self.rig.driven or self.rig.halted
 
     @property
     def why_down(self) -> str:
@@ -144,7 +149,7 @@ class PythonDriverDevice:
     @property
     def stop_owed(self) -> bool:
         """Whether the hardware was lost after a call, could not be stopped, and can come back."""
-        return self._lost and self._touched and self._comes_back
+        return not self.connected and self._touched and self._comes_back
 
     def reconnect(self) -> None:
         """Connect lost hardware, and stop it before all else.
@@ -153,7 +158,7 @@ class PythonDriverDevice:
             LinkError: it is still lost.
         """
         with self._turn:
-            if not self._lost or self._connect is None:
+            if self.connected or self._connect is None:
                 return
             try:
                 # A mute machine may hear: its port stays open for the next stop.
@@ -168,12 +173,14 @@ class PythonDriverDevice:
                 raise LinkError(f"{self.why_down}: {error}") from None
             if not heard:
                 raise LinkError(f"{self._rig}: the hardware does not answer")
-            self._lost = False
+            self.rig.on(Event.FIND)
+            if self._touched:
+                self.rig.stopped(stop)
         self.on_wire(stop)
 
     def _tend(self) -> None:
         while not self._clock.wait(self._closed, getattr(self._driver, "poll_seconds", TEND_SECONDS)):
-            if self._lost:
+            if not self.connected:
                 with contextlib.suppress(LinkError):
                     self.reconnect()
             elif self._poll is not None and self._turn.acquire(blocking=False):
@@ -188,8 +195,13 @@ class PythonDriverDevice:
 
     def reset(self) -> None:
         """Leave the stop."""
-        self._touched = True
-        self._driver.reset()
+        self.rig.on(Event.DRIVE)
+        self.rig.on(Event.RESET)
+        try:
+            self._driver.reset()
+        except BaseException:
+            self.rig.on(Event.HALT)
+            raise
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
         """Initialise what the class simulates; physical hardware answers `invalid`."""
