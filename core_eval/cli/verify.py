@@ -36,7 +36,8 @@ def verify(
     out = console()
     for run in evidence.runs:
         mine = ", which is this user's" if run.key is not None and run.key == own else ""
-        counts = f"{run.episodes} episode{'s' * (run.episodes != 1)}, {run.records} records"
+        numbers = ((run.episodes, "episode"), (run.records, "record"))
+        counts = ", ".join(f"{number} {what}{'s' * (number != 1)}" for number, what in numbers)
         out.print(f"run {run.run}: {counts}: {run.standing}{mine}")
     if evidence.misfit is not None:
         out.print(f"DOES NOT FIT: {visible(str(evidence.misfit))}", markup=False)
