@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from core_eval.log import Definition, EpisodeRow
 from core_eval.score.contrast import COMPARED, Contrast, between
 from core_eval.score.gate import Baseline, changes
+from core_eval.score.sweep import MEASURES, effects, settings
 from core_eval.statistics.estimates import summarize
 from core_eval.statistics.intervals import Groups, Limits
 
@@ -169,6 +170,34 @@ def wrong_pages(tasks: int, tries: int, draws: int) -> float:
     return wrong / draws
 
 
+SWEPT = {"tools": ("full", "short"), "grammar": ("off", "calls", "strict")}
+"""Five effects of one model: three of one change, and two of two."""
+
+
+def wrong_sweeps(
+    tasks: int, tries: int, draws: int, factors: Mapping[str, Sequence[str]] = SWEPT, worse: float = 0.0
+) -> float:
+    """Return the share of sweeps of one model that tell an effect from chance: wrongly, where no setting is
+    `worse`; else that of all with the second level of the first factor.
+    """
+    rng = np.random.default_rng(tasks * 1000 + tries)
+    told = 0
+    for _ in range(draws):
+        chances = difficulties(rng, tasks)
+        found = effects(
+            factors,
+            {
+                ("model", setting): rows(
+                    rng, chances, tries, worse=worse * (setting[0] != next(iter(factors.values()))[0])
+                )
+                for setting in settings(factors)
+            },
+        )
+        judged = found[:1] if worse else found
+        told += any(one.told(name) for one in judged for name in MEASURES)
+    return told / draws
+
+
 def failed_gates(tasks: int, tries: int, draws: int, worse: float = 0.0) -> tuple[float, float]:
     """Return the share of runs that fail against a baseline of the same agent, `worse` or unchanged; and the
     median of the smallest drop of path correctness that the gate says it tells.
@@ -200,6 +229,11 @@ def main() -> None:
     for shape in [(1, 3), (1, 5), (3, 1), (5, 1), (5, 3), (10, 1), (10, 3), (10, 5), (30, 1)]:
         pages, (gates, _) = wrong_pages(*shape, draws // 4), failed_gates(*shape, draws // 4)
         print(f"| {shape[0]} x {shape[1]} | {pages:.1%} | {gates:.1%} |", flush=True)
+    print("\n| tasks x tries | sweeps with a wrong effect | told, worse by 0.3 | by 0.6 |\n|---|--:|--:|--:|")
+    for shape in [(6, 1), (12, 1), (12, 5), (30, 1)]:
+        shares = [wrong_sweeps(*shape, draws // 4)]
+        shares += [wrong_sweeps(*shape, draws // 20, worse=drop) for drop in (0.3, 0.6)]
+        print(f"| {shape[0]} x {shape[1]} | {' | '.join(f'{one:.1%}' for one in shares)} |", flush=True)
     drops = (0.15, 0.3, 0.45)
     print("\n| tasks x tries | told |", *(f"{drop:g} |" for drop in drops))
     print("|---|--:|--:|--:|--:|")

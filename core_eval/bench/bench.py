@@ -236,9 +236,13 @@ class Bench:
         return next(iter(run.failed.values()), None)
 
     def _rows(self, one: Candidate, drawn: Sequence[Draw[Place]]) -> list[EpisodeRow]:
-        """Return the episodes of a candidate that are of these draws, and ended by it."""
+        """Return the episodes of a candidate that are of these draws, and ended by it: one of each."""
         wanted = {(_task_id(place), seed) for place, seed in drawn}
-        return [row for row in self._all().get(one.name, ()) if (row.task, row.seed) in wanted]
+        first: dict[tuple[str, int], EpisodeRow] = {}
+        for row in self._all().get(one.name, ()):
+            if (row.task, row.seed) in wanted:
+                first.setdefault((row.task, row.seed), row)
+        return list(first.values())
 
     def _all(self) -> dict[str, list[EpisodeRow]]:
         """Return the episodes of this exam in the log, by agent; read again once a run has added some."""
@@ -282,6 +286,10 @@ class Bench:
             )
         cards.sort(key=lambda card: (bool(card.left), -(card.right.mean or 0.0)))
         return BenchResult(cards, verdict(finalists, self.plan.share))
+
+
+def no_line(_line: str) -> None:
+    """Discard what a bench tells."""
 
 
 def _task_id(place: Place) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from configs.exam import Exam, ExamFile, ExamTaken
 from configs.suite_manifest import MeasuredSuite
-from core_eval.bench.bench import Bench, Candidate, Picked
+from core_eval.bench.bench import BenchPlan, Candidate, Picked
 from core_eval.log.backup import backup
 from core_eval.run.config import Place
 from core_eval.run.provenance import host_info, package_versions
@@ -23,11 +23,27 @@ from core_eval.text.file_hash import sha256_of
 LOG, BENCH, HASHES = "bench.db", "bench.json", "sha256.json"
 MOST_BYTES = 2**31
 """Of all files of a bundle, unpacked."""
+MOST_LEVELS = 16
+"""Of a factor, and factors of a sweep."""
 VERSION = 1
+NONE_PICKED = Picked((), {}, 0, 0)
 
 
 class BundleError(Exception):
     """A bundle is not what it says, or cannot be read; one line."""
+
+
+class SweptContent(BaseModel):
+    """What a sweep changed, and how many episodes each model has at each of its settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[str, ...] = Field(min_length=1)
+    factors: dict[str, Annotated[tuple[str, ...], Field(min_length=2, max_length=MOST_LEVELS)]] = Field(
+        min_length=1, max_length=MOST_LEVELS
+    )
+    options: dict[str, dict[str, Any]]
+    episodes: tuple[int, ...]
 
 
 class BundleContent(BaseModel):
@@ -46,19 +62,20 @@ class BundleContent(BaseModel):
     share: float = Field(gt=0, lt=1)
     candidates: tuple[Candidate, ...]
     picked: Picked
+    sweep: SweptContent | None = None
     machine: dict[str, Any]
     packages: dict[str, Any]
 
 
-def write_bundle(path: Path, bench: Bench, exam: Exam, picked: Picked) -> None:
-    """Write the bundle of a bench that has ended.
-
-    Raises:
-        LogError: the log cannot be copied.
-        OSError: the bundle cannot be written.
-    """
-    plan = bench.plan
-    content = BundleContent(
+def content_of(
+    plan: BenchPlan,
+    exam: Exam,
+    candidates: Sequence[Candidate] = (),
+    picked: Picked = NONE_PICKED,
+    sweep: SweptContent | None = None,
+) -> BundleContent:
+    """Return the content of a bench that has ended, or of a sweep."""
+    return BundleContent(
         version=VERSION,
         exam=plan.exam,
         exam_file=exam.content,
@@ -68,14 +85,24 @@ def write_bundle(path: Path, bench: Bench, exam: Exam, picked: Picked) -> None:
         first=plan.first,
         finalists=plan.finalists,
         share=plan.share,
-        candidates=tuple(bench.candidates),
+        candidates=tuple(candidates),
         picked=picked,
+        sweep=sweep,
         machine=host_info(),
         packages=package_versions(),
     )
+
+
+def write_bundle(path: Path, log: Path, content: BundleContent) -> None:
+    """Write a bundle.
+
+    Raises:
+        LogError: the log cannot be copied.
+        OSError: the bundle cannot be written.
+    """
     with TemporaryDirectory() as folder:
         copy = Path(folder) / LOG
-        backup(bench.log, copy)
+        backup(log, copy)
         (Path(folder) / BENCH).write_text(content.model_dump_json(indent=1), encoding="utf-8")
         hashes = {name: sha256_of(Path(folder) / name) for name in (LOG, BENCH)}
         (Path(folder) / HASHES).write_text(json.dumps(hashes, indent=1), encoding="utf-8")

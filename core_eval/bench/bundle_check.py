@@ -17,15 +17,17 @@ from configs.suite_manifest import Manifest
 from configs.suites import CORE, HAZARDS, read_suite
 from configs.task_entry import TaskLimits
 from configs.tasks_loader import TaskFile
-from core_eval.bench.bench import FRESH_SEEDS, Bench, BenchPlan
+from core_eval.bench.bench import FRESH_SEEDS, Bench, BenchPlan, no_line
 from core_eval.bench.bundle import BENCH, LOG, BundleContent, BundleError, read_content, unpacked
 from core_eval.bench.bundle_rerun import run_again
+from core_eval.bench.sweep import Sweep, Swept
 from core_eval.log import LogError, LogReader
 from core_eval.log.events import ignore
 from core_eval.log.verified import verify
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import BenchResult, Checked
 from core_eval.score.rescore import rescore
+from core_eval.score.sweep import effects, sentence, settings
 from sims.world_type import WORLD_TYPES
 
 SHIPPED = frozenset({CORE, HAZARDS, *WORLD_TYPES})
@@ -48,13 +50,18 @@ def check_bundle(path: Path, again: int) -> Checked:
             signed = _check_chains(path, log)
             _check_scores(path, log)
             _check_exam(path, content)
-            notes = [signed, *_check_tasks(path, content, log)]
-            result = _result(path, content, log)
+            swept = _sweep_of(path, content, log)
+            notes = [signed, *_check_tasks(path, content, log, swept)]
+            result, found = _result(path, content, log), []
+            if swept is not None and content.sweep is not None:
+                rows = _swept_rows(path, content, swept, log)
+                found = effects(swept.factors, rows)
+                result = BenchResult(swept.cards(rows), sentence(found))
             same = run_again(path, log, again) if again else 0
         except (LogError, ValidationError) as error:
             why = "a run of it has another configuration" if isinstance(error, ValidationError) else error
             raise BundleError(f"{path}: its log cannot be read: {why}") from None
-    return Checked(path.name, content.exam, content.suites, content.machine, result, same, notes)
+    return Checked(path.name, content.exam, content.suites, content.machine, result, same, notes, found)
 
 
 def _check_chains(path: Path, log: Path) -> str:
@@ -88,7 +95,47 @@ def _check_exam(path: Path, content: BundleContent) -> None:
         raise BundleError(f"{path}: exam {content.exam.digest} is not that of its keys and suites")
 
 
-def _check_tasks(path: Path, content: BundleContent, log: Path) -> list[str]:
+def _sweep_of(path: Path, content: BundleContent, log: Path) -> Sweep | None:
+    """Return the sweep of a bundle; None of a bench.
+
+    Raises:
+        BundleError: it has more settings than its log has runs, or other numbers of them.
+    """
+    told = content.sweep
+    if told is None:
+        return None
+    exam = Exam(content.exam.name, content.exam_file)
+    values = {(name, level): one for name, levels in told.options.items() for level, one in levels.items()}
+    swept = Sweep(exam, {(model, ""): "" for model in told.models}, told.factors, values)
+    with LogReader(log) as reader:
+        runs = len(reader.runs())
+    if not len(told.episodes) == len(settings(told.factors)) <= runs:
+        raise BundleError(f"{path}: the settings of its sweep are not those of its log")
+    return swept
+
+
+def _swept_rows(path: Path, content: BundleContent, swept: Sweep, log: Path) -> Swept:
+    """Return the episodes of a sweep.
+
+    Raises:
+        BundleError: a model has none, or all have fewer than are counted.
+    """
+    counts = content.sweep.episodes if content.sweep is not None else ()
+    rows = swept.rows(_plan(content), log, counts)
+    for model in swept.names:
+        if not any(own for (name, _), own in rows.items() if name == model):
+            raise BundleError(f"{path}: its log has no episode of {model}")
+    for setting, count in zip(settings(swept.factors), counts, strict=True):
+        most = max(len(rows[model, setting]) for model in swept.names)
+        # A model may have failed at a setting; then others did not.
+        if most != count and most:
+            raise BundleError(
+                f"{path}: {swept.words(setting)} has {most} fresh episodes, and {count} are counted"
+            )
+    return rows
+
+
+def _check_tasks(path: Path, content: BundleContent, log: Path, swept: Sweep | None) -> list[str]:
     """Hold the tasks of the log against those of this kit; return what this kit does not have.
 
     Raises:
@@ -105,9 +152,10 @@ def _check_tasks(path: Path, content: BundleContent, log: Path) -> list[str]:
             notes.append(f"its tasks are not known here: suite {suite.name} {suite.digest[:8]}")
         else:
             known |= {task.id: task.automaton for task in found.tasks}
+    exams = [content.exam] if swept is None else swept.exams(content.suites)
     with LogReader(log) as reader:
         for run in reader.runs():
-            if RunConfig.from_log(run.config).exam != content.exam:
+            if RunConfig.from_log(run.config).exam not in exams:
                 raise BundleError(f"{path}: run {run.id} of its log is of another exam")
         for row in reader.episodes():
             if row.task in known and reader.automaton(row) != known[row.task]:
@@ -134,7 +182,11 @@ def _result(path: Path, content: BundleContent, log: Path) -> BenchResult:
                 raise BundleError(
                     f"{path}: {one.name} has {fresh} fresh episodes, and {picked.fresh} are counted"
                 )
-    plan = BenchPlan(
+    return Bench(_plan(content), content.candidates, log, no_line, ignore).result(picked)
+
+
+def _plan(content: BundleContent) -> BenchPlan:
+    return BenchPlan(
         content.places,
         content.suites,
         content.exam,
@@ -144,8 +196,3 @@ def _result(path: Path, content: BundleContent, log: Path) -> BenchResult:
         content.finalists,
         share=content.share,
     )
-    return Bench(plan, content.candidates, log, ignore_line, ignore).result(picked)
-
-
-def ignore_line(_line: str) -> None:
-    """Discard a line."""

@@ -12,12 +12,13 @@ from agents.errors import AgentSpecError
 from agents.names import agent_name
 from agents.options import ModelOptions, make_options
 from agents.registry import parse_spec
-from configs.exam import BY_EXAM, LLAMA_CPP, Exam
+from configs.exam import BY_EXAM, LLAMA_CPP, Exam, ExamTaken
+from configs.suite_manifest import MeasuredSuite
 from configs.tasks_loader import load_task
-from core_eval.bench.bench import Bench, BenchPlan, Tell
+from core_eval.bench.bench import Bench, BenchPlan, Candidate, Tell, no_line
 from core_eval.bench.candidates import candidate
 from core_eval.log import EpisodeRow
-from core_eval.log.events import Emit
+from core_eval.log.events import Emit, ignore
 from core_eval.score.cards import Card
 from core_eval.score.sweep import Factors, Setting, settings
 
@@ -27,6 +28,10 @@ FRESH = 30
 """Episodes of each model at each setting."""
 OF_QUANT = re.compile(r"[-_.:](?:UD-)?(I?Q\d\w*|MXFP4\w*|B?F16|F32)$", re.IGNORECASE)
 """What the names of files and of servers' models say of their numbers' type."""
+
+
+Swept = dict[tuple[str, Setting], Sequence[EpisodeRow]]
+"""The episodes of each model at each setting."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,14 @@ class Sweep:
             factors[name] = list(levels)
         return cls(exam, models, factors, values)
 
+    @property
+    def options(self) -> dict[str, dict[str, Any]]:
+        """What the exam's option is at each level of a factor."""
+        found: dict[str, dict[str, Any]] = {}
+        for (name, level), value in self.values.items():
+            found.setdefault(name, {})[level] = value
+        return found
+
     def words(self, setting: Setting) -> str:
         """Return a setting in words: what it has changed."""
         told = [f"{name}={level}" for (name, levels), level in self._each(setting) if level != levels[0]]
@@ -94,20 +107,27 @@ class Sweep:
         }
         return self.exam.varied(options)
 
-    def run(
-        self, plan: BenchPlan, log: Path, tell: Tell, emit: Emit
-    ) -> dict[tuple[str, Setting], Sequence[EpisodeRow]]:
-        """Run what the log has not; return the episodes of each model at each setting.
+    @property
+    def names(self) -> list[str]:
+        """The models, each once."""
+        return list(dict.fromkeys(model for model, _ in self.models))
+
+    def exams(self, suites: Sequence[MeasuredSuite]) -> list[ExamTaken]:
+        """Return the exam of each setting, on these suites."""
+        return [self.exam_of(setting).taken(suites) for setting in settings(self.factors)]
+
+    def run(self, plan: BenchPlan, log: Path, tell: Tell, emit: Emit) -> list[int]:
+        """Run what the log has not; return how many episodes each model has at each setting.
 
         Raises: as `Bench.run`.
         """
-        names = list(dict.fromkeys(model for model, _ in self.models))
+        names = self.names
         every = settings(self.factors)
         fresh = plan.fresh or FRESH
         tell(f"{len(every)} settings of {len(names)} models, {fresh} episodes each")
         task = load_task(plan.places[0][0])
         budget = None if plan.budget is None else plan.budget / len(every)
-        found: dict[tuple[str, Setting], Sequence[EpisodeRow]] = {}
+        counts = []
         for number, setting in enumerate(every, 1):
             tell(f"setting {number} of {len(every)}: {self.words(setting)}")
             exam = self.exam_of(setting)
@@ -131,16 +151,25 @@ class Sweep:
                 tell,
                 emit,
             )
-            picked = bench.run()
-            for name, one in zip(names, own, strict=True):
-                found[name, setting] = bench.fresh_rows(one, picked.fresh)
+            counts.append(bench.run().fresh)
+        return counts
+
+    def rows(self, plan: BenchPlan, log: Path, counts: Sequence[int]) -> Swept:
+        """Return the episodes of each model at each setting, of which a log has up to so many."""
+        found: Swept = {}
+        for setting, count in zip(settings(self.factors), counts, strict=True):
+            bench = Bench(
+                replace(plan, exam=self.exam_of(setting).taken(plan.suites)), (), log, no_line, ignore
+            )
+            for name in self.names:
+                found[name, setting] = bench.fresh_rows(Candidate("", self._called(name, setting)), count)
         return found
 
     def _called(self, model: str, setting: Setting) -> str:
         words = self.words(setting)
         return model if words == "base" else f"{model}, {words}"
 
-    def cards(self, rows: Mapping[tuple[str, Setting], Sequence[EpisodeRow]]) -> list[Card]:
+    def cards(self, rows: Swept) -> list[Card]:
         """Return a card of each model at each setting."""
         return [Card(model, None, None, self.words(setting), own) for (model, setting), own in rows.items()]
 

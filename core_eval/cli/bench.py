@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Container
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +16,9 @@ from agents.options import Prompts, make_options
 from configs.exam import BY_EXAM, ExamTaken, load_exam
 from configs.tasks_loader import load_task
 from core_eval.bench.bench import Bench, BenchPlan
-from core_eval.bench.bundle import write_bundle
+from core_eval.bench.bundle import SweptContent, content_of, write_bundle
 from core_eval.bench.candidates import candidate, specs_of
-from core_eval.bench.sweep import Sweep
+from core_eval.bench.sweep import Sweep, Swept
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.task_places import EACH_WORLD, task_places
 from core_eval.log import LogReader
@@ -115,9 +116,17 @@ def bench(
         jobs,
     )
     if sweep:
+        swept = Sweep.of(asked, specs_of(models), sweep)
         if bundle is not None:
-            raise UsageError("--bundle is of models on one exam, and --sweep changes it: leave one out")
-        _sweep(Sweep.of(asked, specs_of(models), sweep), plan, db, out, title, json=json)
+            _check_only(db, swept.exams(suites))
+        counts = swept.run(plan, db, _tell, _Left())
+        if bundle is not None:
+            told = SweptContent(
+                models=tuple(swept.names), factors=swept.factors, options=swept.options, episodes=counts
+            )
+            write_bundle(bundle, db, content_of(plan, asked, sweep=told))
+            _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
+        _show_sweep(swept, swept.rows(plan, db, counts), plan, out, title, json=json)
         return
     known = _known(db, taken)
     task = load_task(places[0][0])
@@ -130,7 +139,7 @@ def bench(
     picked = the_bench.run()
     found = the_bench.result(picked)
     if bundle is not None:
-        write_bundle(bundle, the_bench, asked, picked)
+        write_bundle(bundle, db, content_of(plan, asked, candidates, picked))
         _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
     cards = found.cards
     if out is not None:
@@ -151,9 +160,10 @@ def bench(
     screen.print(Text(visible(found.sentence), style="bold"))
 
 
-def _sweep(swept: Sweep, plan: BenchPlan, db: Path, out: Path | None, title: str, *, json: bool) -> None:
-    """Run a sweep, and show its effects."""
-    rows = swept.run(plan, db, _tell, _Left())
+def _show_sweep(
+    swept: Sweep, rows: Swept, plan: BenchPlan, out: Path | None, title: str, *, json: bool
+) -> None:
+    """Show the effects of a sweep."""
     found = effects(swept.factors, rows)
     told, cards = sentence(found), swept.cards(rows)
     if out is not None:
@@ -192,18 +202,31 @@ def _known(db: Path, exam: ExamTaken) -> set[str]:
     Raises:
         UsageError: they are of another exam.
     """
+    for run, other in _exams(db):
+        if other != exam:
+            what = "no exam" if other is None else f"exam {other.name} {other.digest}"
+            raise UsageError(
+                f"--db {db}: its run {run} is of {what}, and this one is {exam.name} {exam.digest}: "
+                "name another log"
+            )
     if not db.exists():
         return set()
     with LogReader(db) as reader:
-        for run in reader.runs():
-            other = RunConfig.from_log(run.config).exam
-            if other != exam:
-                what = "no exam" if other is None else f"exam {other.name} {other.digest}"
-                raise UsageError(
-                    f"--db {db}: its run {run.id} is of {what}, and this one is {exam.name} {exam.digest}: "
-                    "name another log"
-                )
         return {row.agent for row in reader.episodes()}
+
+
+def _check_only(db: Path, exams: Container[ExamTaken | None]) -> None:
+    """Raise UsageError where a log that becomes a bundle has runs of other exams."""
+    if any(other not in exams for _, other in _exams(db)):
+        raise UsageError(f"--db {db} has runs of other exams, and a bundle holds one sweep: name another log")
+
+
+def _exams(db: Path) -> list[tuple[int, ExamTaken | None]]:
+    """Return the number and the exam of each run of a log; nothing where there is none."""
+    if not db.exists():
+        return []
+    with LogReader(db) as reader:
+        return [(run.id, RunConfig.from_log(run.config).exam) for run in reader.runs()]
 
 
 def _seconds(text: str | None) -> float | None:

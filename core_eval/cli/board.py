@@ -65,6 +65,7 @@ def build(
                         "standing": one.standing,
                         "notes": list(one.notes),
                         "cards": [card.as_json() for card in one.result.cards],
+                        "effects": [effect.as_json() for effect in one.effects],
                     }
                     for one in good
                 ],

@@ -13,6 +13,7 @@ from core_eval.log.charged import CHARGED
 from core_eval.score.headline import aside, headline
 from core_eval.score.metrics import ABOVE_IDLE
 from core_eval.score.repeated import passed, passes, spread
+from core_eval.score.sweep import Effect
 from core_eval.statistics.estimates import Estimate, share_of_sums, summarize
 from core_eval.statistics.pareto import pareto_front
 
@@ -133,6 +134,7 @@ class Checked:
         result: cards and sentence, computed from its log.
         again: how many episodes were run again, and came out the same.
         notes: who signed its log, and what could not be checked.
+        effects: of a sweep, whose cards are of models at settings.
     """
 
     name: str
@@ -142,6 +144,7 @@ class Checked:
     result: BenchResult
     again: int
     notes: Sequence[str]
+    effects: Sequence[Effect] = ()
 
     @property
     def standing(self) -> str:

@@ -63,12 +63,13 @@ def by_start(episodes: Sequence[EpisodeRow]) -> dict[Start, list[EpisodeRow]]:
     return found
 
 
-def pair_identity(rows: Sequence[EpisodeRow]) -> frozenset[str] | None:
-    """Return what a pair of identical episodes shares with others of their kind; None where it is like no
-    other.
+def pair_identity(*sides: Sequence[EpisodeRow]) -> tuple[tuple[str, ...], ...] | None:
+    """Return what episodes that are compared share with others like them, side by side; None where they are
+    like no other. The sides have an order: A against B is not B against A, whose difference is the other way.
     """
-    prints = [row.fingerprint for row in rows if row.fingerprint is not None]
-    return frozenset(prints) if len(prints) == len(rows) else None
+    prints = [[row.fingerprint for row in rows] for rows in sides]
+    known = [sorted(one for one in own if one is not None) for own in prints]
+    return tuple(map(tuple, known)) if [*map(len, known)] == [*map(len, prints)] else None
 
 
 def mean_of(rows: Sequence[EpisodeRow], metric: str) -> float | None:

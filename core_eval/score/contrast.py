@@ -161,7 +161,7 @@ def contrast(before: str, after: str, groups: Iterable[Group], metrics: Sequence
         for lone, own, other in ((alone[0], old, new), (alone[1], new, old)):
             lone += [Lone(start, _numbers(own[start])) for start in own if start not in other]
     values = [{name: (mean_of(old, name), mean_of(new, name)) for name in metrics} for _, old, new in pairs]
-    keys = [(old[0].template, pair_identity([*old, *new])) for _, old, new in pairs]
+    keys = [(old[0].template, pair_identity(old, new)) for _, old, new in pairs]
     differences = {
         name: paired_difference(name, (_less(*one[name]) for one in values), keys) for name in metrics
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from core_eval.log import EpisodeRow
 from core_eval.log.charged import CHARGED, charged
-from core_eval.score.comparison import by_start, corrected, difference_json
+from core_eval.score.comparison import by_start, corrected, difference_json, pair_identity
 from core_eval.score.episodes import counted
 from core_eval.score.repeated import passed
 from core_eval.statistics.estimates import ALPHA, Estimate, summarize
@@ -141,7 +141,7 @@ def _effect(
             if not all(start in rows for _, rows in own):
                 continue
             parts = [(sign, rows[start]) for sign, rows in own]
-            keys.append((parts[0][1][0].template, _identity([rows for _, rows in parts])))
+            keys.append((parts[0][1][0].template, pair_identity(*(rows for _, rows in parts))))
             for name, measure in MEASURES.items():
                 values[name].append(_sum(parts, measure))
     most = float(len(factors))
@@ -151,11 +151,6 @@ def _effect(
         for name, own in values.items()
     }
     return Effect(factors, what, len(keys), differences)
-
-
-def _identity(parts: Sequence[Sequence[EpisodeRow]]) -> tuple[frozenset[str | None], ...] | None:
-    prints = tuple(frozenset(row.fingerprint for row in rows) for rows in parts)
-    return None if any(None in one for one in prints) else prints
 
 
 def _sum(

@@ -8,6 +8,7 @@ from typing import Any
 from core_eval.report.page.templating import Script, environment_of_pages
 from core_eval.report.tables.cards import card_columns
 from core_eval.report.tables.columns import Column, page_table
+from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.score.cards import Card, Checked, front
 
 Row = tuple[Checked, Card]
@@ -22,7 +23,8 @@ def board_page(bundles: Sequence[Checked], refused: Mapping[str, str]) -> str:
     """
     exams: dict[str, list[Checked]] = {}
     for one in bundles:
-        exams.setdefault(one.exam.digest, []).append(one)
+        if not one.effects:
+            exams.setdefault(one.exam.digest, []).append(one)
     return (
         environment_of_pages()
         .get_template("board.html.j2")
@@ -30,6 +32,8 @@ def board_page(bundles: Sequence[Checked], refused: Mapping[str, str]) -> str:
             title="board",
             script=Script.of("board.js"),
             exams=[_exam(own) for own in exams.values()],
+            sweeps=[_sweep(one) for one in bundles if one.effects],
+            meaning=MEANING,
             refused=sorted(refused.items()),
         )
     )
@@ -54,6 +58,19 @@ def _exam(bundles: Sequence[Checked]) -> dict[str, Any]:
         "suites": ", ".join(f"{suite.name} {suite.version}" for suite in first.suites),
         "table": page_table(columns, rows),
         "sentences": [(one.name, one.result.sentence, one.notes) for one in bundles],
+    }
+
+
+def _sweep(one: Checked) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "exam": f"{one.exam.name} {one.exam.digest}",
+        "suites": ", ".join(f"{suite.name} {suite.version}" for suite in one.suites),
+        "sentence": one.result.sentence,
+        "standing": one.standing,
+        "notes": one.notes,
+        "effects": page_table(effect_columns(), one.effects),
+        "settings": page_table(setting_columns(), one.result.cards),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.chance import difficulties, rows, spoken, wrong_pages
+from benchmarks.chance import difficulties, rows, spoken, wrong_pages, wrong_sweeps
 from core_eval.score.contrast import between, grid_of, within
 
 pytestmark = pytest.mark.slow
@@ -44,3 +44,7 @@ def test_a_difference_that_is_there_is_told() -> None:
         (one,) = between(rows(rng, [0.9] * 10, 5), rows(rng, [0.9] * 10, 5, worse=0.4))
         told.append(one.verdict("path_correctness") == "worse")
     assert np.mean(told) > 0.6
+
+
+def test_a_sweep_without_any_effect_seldom_tells_one() -> None:
+    assert wrong_sweeps(12, 1, 200) <= 0.05 + 1.6 * (0.05 * 0.95 / 200) ** 0.5

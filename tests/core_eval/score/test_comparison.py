@@ -135,3 +135,17 @@ def test_instances_of_a_template_are_one_unit() -> None:
     own = spread([one for one in rows if one.agent == "one"], "path_correctness")
     assert own.standard_error == spread(of_tasks("one", 0.1), "path_correctness").standard_error
     assert replace(ROW, task="a@7").template == "a@7", "a log of before has the task alone"
+
+
+def test_a_pair_and_the_same_turned_round_are_two_tries() -> None:
+    """Of one task in which chance decides between two paths their differences would else cancel out."""
+    paths = {"one": "aabbab", "two": "abbaab"}
+    rows = [
+        row(agent, "t", seed, 1.0 if path == "a" else 0.0, fingerprint=path)
+        for agent, taken in paths.items()
+        for seed, path in enumerate(taken)
+    ]
+    pc = comparisons(rows)[0].differences["path_correctness"]
+    # aa, ab, bb and ba; the last two pairs repeat.
+    assert (pc.distinct, pc.mean) == (4, 0.0)
+    assert pc.standard_error is not None and pc.standard_error > 0.2
