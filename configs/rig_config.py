@@ -125,6 +125,11 @@ class RigConfig(FrozenModel):
         description="serial:///dev/ttyUSB1, the port of a relay that cuts the machine's supply without a "
         "heartbeat (examples/deadman); the rig process sends it while a host lives",
     )
+    stop_input: bool = Field(
+        default=False,
+        description="it has a physical stop input, and is not driven where its status tells of none; a "
+        "simulator that is spawned gets one (SIGUSR1 presses, SIGUSR2 releases)",
+    )
     driver_tables: dict[str, dict[str, dict[str, Any]]] = Field(
         default={}, description="the driver's tables: table, row, column"
     )
@@ -221,6 +226,12 @@ class RigConfig(FrozenModel):
                 with at(key):
                     _check_program(kind, program)
                 require(file, key, f"runs the program {program!r}")
+        foreign = self.driver is not None and load_driver(self.driver).link != "pathrig"
+        if self.stop_input and (foreign or self.in_process):
+            raise ConfigError(
+                "only a rig with the kit's own wire tells of a stop input; for a simulator add spawn",
+                at=("stop_input",),
+            )
         if self.discovery is not None:
             with at("discovery"):
                 check_discovery(self)

@@ -242,13 +242,16 @@ class RigClient:
         """
         return self._stop.stop(timeout)
 
-    def reset(self, timeout: float = 1.0) -> bool:
+    def reset(self, timeout: float = 1.0, *, stop_input: bool = False) -> bool:
         """Leave the stop and return whether the rig was online within `timeout` seconds.
+
+        A rig whose stop input was pressed stays stopped, unless it is released and a person has this called
+        with `stop_input`.
 
         Raises:
             LinkError: the link is down.
         """
-        return self._stop.reset(timeout)
+        return self._stop.reset(timeout, stop_input=stop_input)
 
     def ping(self, timeout: float = 2.0) -> float:
         """Measure the device's clock and return the round trip in seconds.

@@ -50,7 +50,9 @@ def encode(message: Message) -> bytes:
 
 
 RESET = encode(Reset())
-"""The payload of a reset, which links tell from others."""
+RESET_STOP_INPUT = encode(Reset(stop_input=True))
+RESETS = frozenset({RESET, RESET_STOP_INPUT})
+"""The payloads of a reset, which links tell from others."""
 
 
 def _check_json(value: Any) -> None:

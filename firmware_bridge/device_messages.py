@@ -13,7 +13,13 @@ from firmware_bridge.codec import CodecError
 
 
 def status_message(
-    device: Device, state: str, boot: str, watchdog_ms: int, max_frame: int, stop: StopOutcome | None
+    device: Device,
+    state: str,
+    boot: str,
+    watchdog_ms: int,
+    max_frame: int,
+    stop: StopOutcome | None,
+    stop_input: wire.StopInputState | None = None,
 ) -> wire.Status:
     """Return a device's status; `stop` is how the stop went that led to `estop`."""
     return wire.Status.model_validate(
@@ -24,6 +30,7 @@ def status_message(
             "boot": boot,
             "watchdog_ms": watchdog_ms,
             "max_frame": max_frame,
+            "stop_input": stop_input,
             "stop": stop if state == "estop" and stop is not StopOutcome.CONFIRMED else None,
         }
     )
@@ -40,17 +47,18 @@ def truth_message(after: wire.Call | wire.Init, truth: Truth) -> wire.Truth:
 
 
 def refusal(
-    message: wire.Call | wire.Init, busy: bool, stopped: bool, link_ms: int, t: float
+    message: wire.Call | wire.Init, busy: bool, stopped: bool, held: bool, link_ms: int, t: float
 ) -> Outcome | None:
     """Return why a new message is not run; None if it is.
 
-    `link_ms` is the device's link clock now, ms; `t` the device time of its last outcome, s.
+    `held` is whether the stop input was pressed, `link_ms` the device's link clock now, ms; `t` the device
+    time of its last outcome, s.
     """
     if stopped and message.op == "call":
         # This takes precedence over `busy` while the stopped call still ends.
-        return Outcome(
-            CallStatus.REJECTED, code="estop", message="the device is stopped; reset it first", t=t
-        )
+        text = "the stop input was pressed; a person must release it and reset it, call nothing"
+        text = text if held else "the device is stopped; reset it first"
+        return Outcome(CallStatus.REJECTED, code="estop", message=text, t=t)
     if busy:
         text = "another call is running; wait for its result"
         return Outcome(CallStatus.REJECTED, code="busy", message=text, t=t)

@@ -6,7 +6,7 @@ from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import RESET
+from firmware_bridge.codec import RESET, RESET_STOP_INPUT
 from firmware_bridge.link import Link, LinkError, gone
 from firmware_bridge.peer import Peer
 from firmware_bridge.probe import Probe
@@ -70,22 +70,29 @@ class EmergencyStop:
             return f"{self._link.name} did not answer whether it is stopped"
         return "its driver has no query that confirms a stop"
 
-    def reset(self, timeout: float) -> bool:
+    def reset(self, timeout: float, *, stop_input: bool = False) -> bool:
         """Leave the stop and return whether the rig was online within `timeout` seconds.
+
+        With `stop_input` also forget that its stop input was pressed.
 
         Raises:
             LinkError: the link is down.
         """
         seen = self._peer.status_count
-        self._link.send(RESET)
+        self._link.send(RESET_STOP_INPUT if stop_input else RESET)
         self._link.rig.on(Event.RESET)
         deadline = self._clock.now() + timeout
         while (left := deadline - self._clock.now()) > 0:
             # Asked repeatedly, as some devices send their status only on hello.
-            if self._probe.hello_until(_is_online, seen, min(HELLO_SECONDS, left)):
-                return True
+            if self._probe.hello_until(
+                lambda status: _is_decided(status, stop_input), seen, min(HELLO_SECONDS, left)
+            ):
+                status = self._peer.status
+                return status is not None and status.state == "online"
         return False
 
 
-def _is_online(status: wire.Status) -> bool:
-    return status.state == "online"
+def _is_decided(status: wire.Status, stop_input: bool) -> bool:
+    # Where a person is waited for, asking again is no use.
+    waits = status.stop_input == "pressed" or (status.stop_input == "latched" and not stop_input)
+    return waits or status.state == "online"

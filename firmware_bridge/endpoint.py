@@ -20,6 +20,7 @@ from firmware_bridge.codec import CodecError, decode_host_message, encode
 from firmware_bridge.device_messages import id_of_unfit, refusal, status_message, truth_message
 from firmware_bridge.link import Port
 from firmware_bridge.result_cache import ResultCache
+from firmware_bridge.stop_input import StopInput
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class DeviceEndpoint:
         max_frame: longest accepted frame, bytes.
         results_kept: number of results kept for repeated ids, at least 32.
         clock: of the watchdog and the acks.
+        stop_input: a physical stop input, or the counterpart of one; None: the device has none.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class DeviceEndpoint:
         max_frame: int = MAX_FRAME,
         results_kept: int = 256,
         clock: Clock = MONOTONIC,
+        stop_input: StopInput | None = None,
     ) -> None:
         if watchdog_ms <= 0:
             raise ValueError(f"watchdog_ms must be above 0, not {watchdog_ms}")
@@ -87,6 +90,7 @@ class DeviceEndpoint:
         self._worker = threading.Thread(target=self._work, name=f"calls of {device.name}", daemon=True)
         self._ticker = threading.Thread(target=self._tick, name=f"watchdog of {device.name}", daemon=True)
         self._malformed = 0
+        self._stop_input = stop_input
 
     @property
     def state(self) -> str:
@@ -110,6 +114,10 @@ class DeviceEndpoint:
     def start(self) -> None:
         """Open the port and serve. Raises LinkError."""
         self._device.subscribe(self._sample)
+        if self._stop_input is not None:
+            self._stop_input.on_change(self._input_changed)
+            if self._held:
+                self._go_safe(publish=False)
         self._port.open(self, self._status("offline"), self._max_frame)
         self._worker.start()
         self._ticker.start()
@@ -172,6 +180,8 @@ class DeviceEndpoint:
             case wire.Estop():
                 self._go_safe()
             case wire.Reset() if not before_stop:
+                if self._stop_input is not None and message.stop_input:
+                    self._stop_input.forget()
                 self._reset()
 
     def _link_ms(self) -> int:
@@ -204,7 +214,18 @@ class DeviceEndpoint:
             self._send(wire.Ack(id=message_id, eta=2 * ACK_EVERY))
 
     def _refusal(self, message: wire.Call | wire.Init) -> Outcome | None:
-        return refusal(message, self._running is not None, self._stopped, self._link_ms(), self._t)
+        busy = self._running is not None
+        return refusal(message, busy, self._stopped, self._held, self._link_ms(), self._t)
+
+    @property
+    def _held(self) -> bool:
+        return self._stop_input is not None and self._stop_input.state in wire.HELD
+
+    def _input_changed(self) -> None:
+        if self._stop_input is not None and self._stop_input.state == "pressed":
+            self._go_safe()
+        else:
+            self._publish_status()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -221,7 +242,7 @@ class DeviceEndpoint:
                     self._running = None
                     if job.stop.is_set():
                         self._stop = Event()
-                    leave, self._reset_waits = self._reset_waits, False
+                    leave, self._reset_waits = self._reset_waits and not self._held, False
                     self._stopped = self._stopped and not leave
                 if leave:
                     self._device_reset()
@@ -273,7 +294,7 @@ class DeviceEndpoint:
                 # A call that was stopped must end before the device may leave the stop.
                 unwinding = self._running is not None and self._running.stop.is_set()
                 self._reset_waits = self._stopped and unwinding
-                leave = self._stopped and not unwinding
+                leave = self._stopped and not unwinding and not self._held
                 self._stopped = self._stopped and not leave
             if leave:
                 self._device_reset()
@@ -308,7 +329,13 @@ class DeviceEndpoint:
 
     def _status(self, state: str) -> wire.Status:
         return status_message(
-            self._device, state, self._boot, self._watchdog_ms, self._max_frame, self.last_stop
+            self._device,
+            state,
+            self._boot,
+            self._watchdog_ms,
+            self._max_frame,
+            self.last_stop,
+            None if self._stop_input is None else self._stop_input.state,
         )
 
     def _publish_status(self) -> None:

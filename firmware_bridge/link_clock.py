@@ -19,18 +19,23 @@ class LinkClock:
         self._low = 0.0
         self._high = 0.0
         self._at: float | None = None
-        self._sent = 0.0
+        self._sent = self._device_ms = 0.0
         self._known = False
         self.restarts = 0
         """How often the device's clock restarted: the device was reset."""
+        self.doubtful = False
+        """Whether the clock of a device that states its boot may have restarted: its status tells."""
 
     @property
     def known(self) -> bool:
         """Whether the offset has been measured."""
         return self._known
 
-    def update(self, sent: float, received: float, device_ms: float) -> None:
-        """Take in one ping: sent and received at these host times, answered at `device_ms`."""
+    def update(self, sent: float, received: float, device_ms: float, *, states_boot: bool = False) -> None:
+        """Take in one ping: sent and received at these host times, answered at `device_ms`.
+
+        A device that states its boot says itself that it was reset; a jump back alone is no restart then.
+        """
         # The device may cut its clock down to whole milliseconds.
         low, high = device_ms / 1000 - received, (device_ms + 1) / 1000 - sent
         if self._at is None:
@@ -40,12 +45,14 @@ class LinkClock:
             old_low, old_high = self._low - slack, self._high + slack
             self._low, self._high = max(low, old_low), min(high, old_high)
             if self._low > self._high:
-                # A clock that began anew since the last ping shows no more than the time since; one that
-                # shows more only fell behind: a board that stood still, or an emulated one on a busy machine.
-                if high < old_low - RESET_JUMP and device_ms / 1000 <= received - self._sent:
-                    self.restarts += 1
+                # A clock that began anew since the last ping shows less than then, or no more than the time
+                # since; another only fell behind: a board that stood still, or an emulated one that was slow.
+                anew = device_ms < self._device_ms or device_ms / 1000 <= received - self._sent
+                if high < old_low - RESET_JUMP and anew:
+                    self.doubtful |= states_boot
+                    self.restarts += not states_boot
                 self._low, self._high = low, high
-        self._at, self._sent = received, sent
+        self._at, self._sent, self._device_ms = received, sent, device_ms
         self._known = True
 
     def forget(self) -> None:
@@ -55,7 +62,7 @@ class LinkClock:
     def restart(self) -> None:
         """Discard all bounds: the device reported a reset."""
         self.restarts += 1
-        self._at, self._known = None, False
+        self._at, self._known, self.doubtful = None, False, False
 
     def device_ms(self, host_time: float) -> int | None:
         """Return a lower bound of the device's clock at that host time, ms; None if it is not known."""

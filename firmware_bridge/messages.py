@@ -76,9 +76,14 @@ class Estop(Message):
 
 
 class Reset(Message):
-    """Host to device: leave the stop."""
+    """Host to device: leave the stop.
+
+    `stop_input`: also forget that the stop input was pressed; without it, and while it is pressed, the device
+    stays stopped. None: no.
+    """
 
     op: Literal["reset"] = "reset"
+    stop_input: bool | None = None
 
 
 class Ping(Message):
@@ -156,6 +161,17 @@ def _known_stop(stop: object) -> object:
     return stop if isinstance(stop, str) and stop in list(StopOutcome) else None
 
 
+StopInputState = Literal["released", "pressed", "latched"]
+"""Of a physical stop input: it is pressed, or was pressed and is not reset yet."""
+
+HELD = frozenset({"pressed", "latched"})
+"""Its states in which no reset without `stop_input` leaves the stop."""
+
+
+def _known_input(state: object) -> object:
+    return state if state in ("released", "pressed", "latched") else None
+
+
 class GuardStatus(BaseModel):
     """The guard on a device's chip: whether it holds a table, and which.
 
@@ -182,6 +198,7 @@ class Status(Message):
     `boot` differs at every start of the device, so that two devices under one name are distinguished.
     `watchdog_ms` and `max_frame` of 0 or less are none, as if they were missing.
     `stop`, with state `estop`, is how the stop of a driver's machine went. None: the device is stopped.
+    `stop_input` is the state of its physical stop input. None: it has none.
     """
 
     op: Literal["status"] = "status"
@@ -195,6 +212,7 @@ class Status(Message):
     ] = None
     max_frame: Annotated[LongInt | None, BeforeValidator(_positive_or_none)] = None
     reset: Annotated[str | None, BeforeValidator(_as_text)] = None
+    stop_input: Annotated[StopInputState | None, BeforeValidator(_known_input)] = None
     guard: Annotated[GuardStatus | None, BeforeValidator(_guard_or_none)] = None
 
 

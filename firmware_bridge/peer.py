@@ -168,7 +168,7 @@ class Peer:
             received, device_ms = pong
             # After a missed pong this may be that one, late: it measures no clock.
             if device_ms is not None and not missed:
-                self.clock.update(sent, received, device_ms)
+                self.clock.update(sent, received, device_ms, states_boot=self.boots.current is not None)
                 middle = (sent + received) / 2
                 self.reading = ClockReading(middle, device_ms / 1000 - middle, received - sent)
         return received - sent

@@ -51,6 +51,11 @@ class Probe:
             self._link.send(PING)
             peer.wait(lambda: peer.pong is not None, timeout)
             trip = peer.pinged(sent)
+            if peer.clock.doubtful:
+                # The status of a device that was reset has another boot, and the peer takes note of it.
+                peer.clock.doubtful = not self.hello(timeout)
+                if peer.clock.doubtful:
+                    raise LinkError(f"no status from {self._link.name} within {timeout:.2g} s")
         if trip is None:
             raise LinkError(f"no pong from {self._link.name} within {timeout:.2g} s")
         return trip

@@ -5,15 +5,29 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from queue import SimpleQueue
 from types import FrameType
+from typing import Protocol
 
 from devices.device import Device
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
 from firmware_bridge.local.device_port import port_for
 from firmware_bridge.parent_watch import watch_parent
+from firmware_bridge.stop_input import StopInput
+
+
+class Presses(Protocol):
+    """What can be pressed and released."""
+
+    def press(self) -> None:
+        """Press it."""
+
+    def release(self) -> None:
+        """Release it."""
 
 
 def serve_mqtt(
@@ -24,11 +38,13 @@ def serve_mqtt(
     watchdog_ms: int = 5000,
     ready: Callable[[], None] = lambda: None,
     exit_with_parent: bool = False,
+    stop_input: StopInput | None = None,
 ) -> None:
     """Serve the device as `rig` at the broker of `url` until SIGTERM, SIGINT or SIGHUP.
 
     The device ends safe and offline. Must run on the main thread. `ready` is called once the device accepts
-    calls. With `exit_with_parent` the end of the parent process has the effect of a signal.
+    calls. With `exit_with_parent` the end of the parent process has the effect of a signal. SIGUSR1 presses
+    a `stop_input`, SIGUSR2 releases it.
 
     Raises:
         LinkError: the broker cannot be reached, or refuses us, or another device answers as `rig`.
@@ -37,7 +53,7 @@ def serve_mqtt(
 
     with end_signals() as wait_for_end:
         port = MqttPort(url, rig, on_conflict=lambda _: wait_for_end.now())
-        _serve(device, port, watchdog_ms, ready, exit_with_parent, wait_for_end)
+        _serve(device, port, watchdog_ms, ready, exit_with_parent, wait_for_end, stop_input)
         if port.conflict is not None:
             raise LinkError(port.conflict)
 
@@ -49,6 +65,7 @@ def serve_serial(
     watchdog_ms: int = 5000,
     ready: Callable[[str], None] = lambda path: None,
     exit_with_parent: bool = False,
+    stop_input: StopInput | None = None,
 ) -> None:
     """Serve the device on the port `path`, or on a pseudo terminal (`pty`), until a signal.
 
@@ -61,7 +78,9 @@ def serve_serial(
 
     port = SerialPort(path)
     with end_signals() as wait_for_end:
-        _serve(device, port, watchdog_ms, lambda: ready(port.path), exit_with_parent, wait_for_end)
+        _serve(
+            device, port, watchdog_ms, lambda: ready(port.path), exit_with_parent, wait_for_end, stop_input
+        )
 
 
 def _serve(
@@ -71,12 +90,40 @@ def _serve(
     ready: Callable[[], None],
     exit_with_parent: bool,
     wait_for_end: EndSignal,
+    stop_input: StopInput | None,
 ) -> None:
     if exit_with_parent:
         watch_parent(wait_for_end.now)
-    with DeviceEndpoint(device, port_for(device, port), watchdog_ms=watchdog_ms):
+    endpoint = DeviceEndpoint(device, port_for(device, port), watchdog_ms=watchdog_ms, stop_input=stop_input)
+    with nullcontext() if stop_input is None else press_signals(stop_input), endpoint:
         ready()
         wait_for_end()
+
+
+@contextmanager
+def press_signals(button: Presses) -> Iterator[None]:
+    """Press the stop input on SIGUSR1 and release it on SIGUSR2, on a thread of its own."""
+    waiting: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def act() -> None:
+        while (press := waiting.get()) is not None:
+            press()
+
+    numbers = {signal.SIGUSR1: button.press, signal.SIGUSR2: button.release}
+    thread = threading.Thread(target=act, name="stop input", daemon=True)
+    thread.start()
+    # SimpleQueue.put may be called while this thread is in it: it is reentrant.
+    before = {
+        number: signal.signal(number, lambda number, _: waiting.put(numbers[signal.Signals(number)]))
+        for number in numbers
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        waiting.put(None)
+        thread.join()
 
 
 class EndSignal:

@@ -96,6 +96,19 @@ def check(
         raise RigError(f"rig {config.name}: {failures}")
 
 
+@app.command("reset")
+def reset(
+    name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")],
+    allow_programs: AllowPrograms = False,
+) -> None:
+    """Reset a rig's stop input after it was pressed. Look at the machine first; it stays stopped."""
+    config = load_rig(name)
+    with StopSignals() as signals, open_rig(config, only_look=True) as session, signals.interruptible():
+        session.client.claim()
+        session.reset_stop_input()
+    print(f"{config.name}: its stop input is reset; it stays stopped until a run begins")
+
+
 def _try_stops(config: RigConfig, faults: list[str], json: bool) -> None:
     from core_eval.rig.stop_trial import page, try_stops
 

@@ -32,6 +32,9 @@ def sim(
     no_truth: Annotated[
         bool, typer.Option("--no-truth", help="Send no ground truth, like a physical rig.")
     ] = False,
+    stop_input: Annotated[
+        bool, typer.Option("--stop-input", help="Give it a stop input: SIGUSR1 presses, SIGUSR2 releases.")
+    ] = False,
     show_init: Annotated[
         bool, typer.Option("--show-init", help="Print the initial state as JSON and exit.")
     ] = False,
@@ -48,7 +51,7 @@ def sim(
     named = "" if mqtt is None else _rig_name(mqtt, rig)
     from core_eval.rig.serve_simulator import ServedSimulator, serve
 
-    serve(ServedSimulator(world, mqtt, named, serial, seed, overrides, watchdog_ms, not no_truth))
+    serve(ServedSimulator(world, mqtt, named, serial, seed, overrides, watchdog_ms, not no_truth, stop_input))
 
 
 def _rig_name(url: str, given: str | None) -> str:

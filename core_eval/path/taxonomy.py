@@ -60,6 +60,7 @@ _STOPS = {
     "guard": Failure.GUARD,
     "estop": Failure.GUARD,
     "person": Failure.GUARD,
+    "stop_input": Failure.GUARD,
     "RigError": Failure.LINK,
 }
 _UNLABELLED = frozenset({"AgentError"})

@@ -110,6 +110,10 @@ class _Check:
             except ConfigError as error:
                 self._report.add("envelope", False, str(error))
             self._report.add("safe tools", True, _safe_tools(self._device))
+        if status.stop_input is not None or self._session.config.stop_input:
+            self._report.add(
+                "stop input", status.stop_input == "released", status.stop_input or "none told of"
+            )
         add_stops(self._report, self._session.link, status.watchdog_ms)
 
     def _clock(self) -> bool:

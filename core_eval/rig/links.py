@@ -43,7 +43,7 @@ def _behind_a_port(config: RigConfig, stack: ExitStack, monitor: ProcessMonitor)
     from firmware_bridge.serial.link import SerialLink
 
     assert config.world is not None, "checked by the loader"
-    served = ServedSimulator(config.world, serial="pty", truth=config.truth)
+    served = ServedSimulator(config.world, serial="pty", truth=config.truth, stop_input=config.stop_input)
     return SerialLink(f"serial://{stack.enter_context(simulator_process(served, monitor))}")
 
 
@@ -54,7 +54,9 @@ def _behind_a_broker(config: RigConfig, stack: ExitStack, monitor: ProcessMonito
     broker = stack.enter_context(start_broker_process())
     stack.enter_context(monitor.monitoring(broker.process, "the embedded broker"))
     rig = urlsplit(config.url).path.strip("/")
-    served = ServedSimulator(config.world, mqtt=broker.url, rig=rig, truth=config.truth)
+    served = ServedSimulator(
+        config.world, mqtt=broker.url, rig=rig, truth=config.truth, stop_input=config.stop_input
+    )
     stack.enter_context(simulator_process(served, monitor))
     return open_link(f"{broker.url}/{rig}")
 

@@ -17,6 +17,7 @@ from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.json_text import json_text
 from firmware_bridge.link import LinkError
 from firmware_bridge.serve import serve_mqtt, serve_serial
+from firmware_bridge.stop_input import StopInput
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ServedSimulator:
         init: overrides of the world's initial state.
         watchdog_ms: silence after which the device goes to its safe state, ms.
         truth: whether it publishes ground truth.
+        stop_input: whether it has a stop input, which SIGUSR1 presses and SIGUSR2 releases.
     """
 
     world: str
@@ -42,6 +44,7 @@ class ServedSimulator:
     init: Mapping[str, Any] | None = None
     watchdog_ms: int = 5000
     truth: bool = True
+    stop_input: bool = False
 
     def command(self) -> list[str]:
         """Return the command of the child process that serves it."""
@@ -62,6 +65,7 @@ def serve(what: ServedSimulator, *, exit_with_parent: bool = False) -> None:
         loaded = replace(loaded, state=merged_state(loaded, what.init))
     device = make_simulator(loaded, what.seed)
     device.reports_truth = what.truth
+    stop_input = StopInput() if what.stop_input else None
     if what.serial is not None:
         serve_serial(
             device,
@@ -69,6 +73,7 @@ def serve(what: ServedSimulator, *, exit_with_parent: bool = False) -> None:
             watchdog_ms=what.watchdog_ms,
             ready=lambda path: print(path, flush=True),
             exit_with_parent=exit_with_parent,
+            stop_input=stop_input,
         )
     elif what.mqtt is not None:
         serve_mqtt(
@@ -78,6 +83,7 @@ def serve(what: ServedSimulator, *, exit_with_parent: bool = False) -> None:
             watchdog_ms=what.watchdog_ms,
             ready=lambda: print(f"{loaded.name} is online as rig {what.rig}", flush=True),
             exit_with_parent=exit_with_parent,
+            stop_input=stop_input,
         )
 
 

@@ -29,6 +29,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import tell_terminal
 from firmware_bridge.links import Link, LinkError
+from firmware_bridge.messages import HELD, Status
 from firmware_bridge.requests import LINK_BACK_SECONDS
 
 DRAIN_SECONDS = 5.0
@@ -70,7 +71,7 @@ class RigSession:
             link,
             on_sample=self.recorder.on_sample,
             on_truth=self.recorder.on_truth if config.truth else None,
-            on_status=lambda status: self.recorder.on_status(status, link.status_source),
+            on_status=self._on_status,
             on_noted=self._note,
             on_freeze=self._on_freeze,
             clock=clock,
@@ -78,7 +79,9 @@ class RigSession:
         self.known: KnownState | None = None
         self._loss: str | None = None
         self._on_loss: Callable[[], None] | None = None
+        self._on_press: Callable[[], None] | None = None
         self._driven = self._left_record = self._told = False
+        self.held = False
         self._chip: ChipGuard | None = None
         self.first_stop = StopOutcome.NOT_SENT
 
@@ -107,6 +110,42 @@ class RigSession:
         self._on_loss = callback
         if callback is not None and self._loss is not None:
             callback()
+
+    def on_press(self, callback: Callable[[], None] | None) -> None:
+        """Set what is called, on a thread of its own, when the rig's stop input is pressed."""
+        self._on_press = callback
+
+    def _on_status(self, status: Status) -> None:
+        self.recorder.on_status(status, self.link.status_source)
+        before, self.held = self.held, status.stop_input in HELD
+        if self.held and not before:
+            tell_terminal(f"rig {self.config.name}: {self._how_held(status)}")
+            if self._on_press is not None:
+                Thread(target=self._on_press, name="stop input", daemon=True).start()
+
+    def _how_held(self, status: Status | None) -> str:
+        pressed = status is not None and status.stop_input == "pressed"
+        return (
+            f"its stop input {'is' if pressed else 'was'} pressed. It stays stopped until the input is "
+            f"released and a person runs: pathrig rigs reset {self.config.name}"
+        )
+
+    def reset_stop_input(self) -> None:
+        """Forget that the rig's stop input was pressed; the rig stays stopped.
+
+        Raises:
+            RigError: it has none, or it is pressed still.
+        """
+        name = self.config.name
+        with self._link_errors():
+            self.client.estop()
+            self.client.reset(stop_input=True)
+            status = self.client.status
+            self.client.estop()
+        if status is None or status.stop_input is None:
+            raise RigError(f"rig {name} tells of no stop input")
+        if status.stop_input == "pressed":
+            raise RigError(f"rig {name}: its stop input is pressed: release it first")
 
     @property
     def device_name(self) -> str | None:
@@ -142,6 +181,9 @@ class RigSession:
         if known and stated != device:
             found = an(str(stated))
             raise RigError(f"rig {name} is {found}, and the task is for {an(device)}: name another rig")
+        status = self.client.status
+        if self.config.stop_input and (status is None or status.stop_input is None):
+            raise RigError(f"rig {name}: its file says stop_input, and its status tells of none")
         if self.link.late_stop is not None:
             self._note("late stop", self.link.late_stop)
             self.link.late_stop = None
@@ -153,6 +195,8 @@ class RigSession:
             if self.config.reset is not None:
                 self._run_reset(self.config.reset, *told)
             self.client.reset()
+            if self.held:
+                raise RigError(f"rig {name}: {self._how_held(self.client.status)}")
             outcome = self._init_when_idle(state, seed)
         if outcome.status == CallStatus.OK:
             return True

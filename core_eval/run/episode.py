@@ -147,6 +147,7 @@ class Episode:
         model = self._agent.model_info
         costs = UsageMonitor(find_meter(), model.process)
         self._session.on_loss(self._cancellation.cancel)
+        self._session.on_press(self._stop_button.press)
         try:
             with costs, self._stop_button.connected(self._stop_now):
                 try:
@@ -167,6 +168,7 @@ class Episode:
             raise
         finally:
             self._session.on_loss(None)
+            self._session.on_press(None)
             self._note_violations(self._rules.end())
             stop = self._session.make_safe()
             self._session.record_to(None)
@@ -182,7 +184,10 @@ class Episode:
 
     def _cancelled(self) -> Ending:
         self._session.check()
-        return Ending("stopped", "person" if self._stop_button.pressed else "max_time")
+        return self._by_person() if self._stop_button.pressed else Ending("stopped", "max_time")
+
+    def _by_person(self) -> Ending:
+        return Ending("stopped", "stop_input" if self._session.held else "person")
 
     def _prepare(self, episode: EpisodeLog, start: EpisodeStart) -> None:
         with self._signals.interruptible():
@@ -247,7 +252,7 @@ class Episode:
         while True:
             self._session.check()
             if self._stop_button.pressed:
-                return Ending("stopped", "person")
+                return self._by_person()
             action = self._ask_agent(partial(self._agent.act, observation))
             for remark in action.usage.remarks:
                 self._session.recorder.note("remark", {"k": self._k, "remark": remark})
@@ -266,7 +271,7 @@ class Episode:
                 call = ToolCallAction(action.name, as_logged(dict(action.arguments)), action.usage)
                 outcome = self._step(episode, call)
                 if self._stop_button.pressed:
-                    return Ending("stopped", "person")
+                    return self._by_person()
                 if outcome.status == CallStatus.REJECTED and outcome.code == "estop":
                     return Ending("stopped", "estop")
                 if outcome.status == CallStatus.BLOCKED and outcome.code == "guard_stop":
@@ -276,7 +281,7 @@ class Episode:
     def _ending_at(self, action: Action, limit: int) -> Ending | None:
         """Return how the episode ends instead of taking the action; None if it continues."""
         if self._stop_button.pressed:
-            return Ending("stopped", "person")
+            return self._by_person()
         if isinstance(action, StopAction):
             status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
             return Ending(status, action.reason, action.said)

@@ -17,7 +17,7 @@ BROKEN = frozenset({"RigError"})
 """The stop reasons of an episode that rig or link ended."""
 
 
-CUT = frozenset({"max_time", "person"})
+CUT = frozenset({"max_time", "person", "stop_input"})
 """The stop reasons of an episode whose running call was given up: its fault is nobody's."""
 
 

@@ -13,7 +13,7 @@ from paho.mqtt.client import MQTTMessageInfo
 
 from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import RESET, CodecError, decode_device_message, encode
+from firmware_bridge.codec import RESETS, CodecError, decode_device_message, encode
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal
 from firmware_bridge.mqtt.address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt.connection import MqttConnection
@@ -102,7 +102,7 @@ class MqttLink(Link):
             raise LinkError(f"no connection to the broker of {self.name}")
         if self.lease.lost is not None:
             raise LinkError(self.lease.lost)
-        if payload == RESET:
+        if payload in RESETS:
             self._stop_waits = False
         self._connection.publish(self._call_topic, payload, expires=seconds, correlation=call_id)
 

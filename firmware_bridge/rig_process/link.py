@@ -19,7 +19,7 @@ from typing import Any
 from devices.rig_motion import Event
 from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import RESET
+from firmware_bridge.codec import RESETS
 from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, gone, tell_terminal
 from firmware_bridge.rig_process.door import AdoptedProcess, door_name, enter
 from firmware_bridge.rig_process.protocol import (
@@ -140,7 +140,7 @@ class RigProcessLink(Link):
         """Send one payload; a reset returns when it is done. Raises LinkError."""
         if not self.connected:
             raise LinkError(self.why_down)
-        if payload == RESET:
+        if payload in RESETS:
             self._request(Kind.RESET, payload)
         else:
             self._write(frame(Kind.MESSAGE, payload))

@@ -31,18 +31,19 @@ WATER_LOW, PESTICIDE_LOW, HOPPER_FULL, PERSON_SEEN = (1 << bit for bit in range(
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Outputs of the firmware: duty of both wheels, -DUTY_MAX to DUTY_MAX, and port A; at `ms`."""
+    """Outputs of the firmware at `ms`: duty of both wheels, -DUTY_MAX to DUTY_MAX, port A, lamp (1: lit)."""
 
     ms: int = 0
     left: int = 0
     right: int = 0
     port_a: int = 0
+    lamp: int = 0
 
     @classmethod
     def parse(cls, line: str) -> Outputs:
-        """Parse the emulator's line `out MS LEFT RIGHT PORTA`."""
+        """Parse the emulator's line `out MS LEFT RIGHT PORTA LAMP`."""
         word, *numbers = line.split()
-        if word != "out" or len(numbers) != 4:
+        if word != "out" or len(numbers) != 5:
             raise ValueError(f"not a line of the emulator: {line!r}")
         return cls(*map(int, numbers))
 
@@ -54,16 +55,17 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Inputs of the firmware in the next step: pulses, switches, bits of the camera, millivolts."""
+    """Inputs of the firmware in the next step: pulses, switches, the camera, stop (1: open), millivolts."""
 
     ticks_left: int = 0
     ticks_right: int = 0
     flow_pulses: int = 0
     port_c: int = 0
     port_l: int = 0
+    stop: int = 0
     millivolts: tuple[int, ...] = field(default=(0, 0, 0, 0, BATTERY_MV, 0, 0))
 
     def line(self) -> str:
         """Format the emulator's line `in ...`."""
         counts = (self.ticks_left, self.ticks_right, self.flow_pulses, self.port_c, self.port_l)
-        return "in " + " ".join(map(str, (*counts, *self.millivolts))) + "\n"
+        return "in " + " ".join(map(str, (*counts, self.stop, *self.millivolts))) + "\n"

@@ -1,7 +1,7 @@
 """The rover's firmware on an emulated board, with the farm's physics at its pins: a rig on a serial line.
 
 `python -m sims.farm_rover.emulated_board [--link PATH]` runs it until SIGTERM or SIGINT, and prints the path
-that a host opens.
+that a host opens. SIGUSR1 presses its stop input, SIGUSR2 releases it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from core_eval.text.foreign_json import parse_json
 from devices.farm_rover.world import FarmWorld
 from firmware_bridge.firmware.build import BuildError, build
-from firmware_bridge.serve import end_signals
+from firmware_bridge.serve import end_signals, press_signals
 from sims.farm_rover.board_pins import STEP_S, Outputs
 from sims.farm_rover.field_at_pins import FieldAtPins
 from sims.farm_rover.firmware_tables import shipped_world
@@ -110,6 +110,14 @@ class EmulatedBoard:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def press(self) -> None:
+        """Open the contact at the stop input."""
+        self.field.stop_pressed = True
+
+    def release(self) -> None:
+        """Close it."""
+        self.field.stop_pressed = False
+
     @property
     def outputs(self) -> Outputs:
         """The pins as the board last drove them."""
@@ -172,7 +180,8 @@ def main() -> int:
         print(f"--init: {error}", file=sys.stderr)
         return 2
     try:
-        with end_signals() as wait_for_end, EmulatedBoard(world, world_speed=arguments.world_speed) as board:
+        board = EmulatedBoard(world, world_speed=arguments.world_speed)
+        with end_signals() as wait_for_end, press_signals(board), board:
             if arguments.link is not None:
                 arguments.link.unlink(missing_ok=True)
                 arguments.link.symlink_to(board.path)

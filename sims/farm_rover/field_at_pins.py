@@ -35,6 +35,7 @@ class FieldAtPins:
         outputs: the pins as the board last drove them.
         wheel_shares: the share of its drive by which the left and the right wheel turn; 0: blocked.
         meter_share: the share of its pulses that the flow meter gives.
+        stop_pressed: whether the contact at the stop input is open.
     """
 
     def __init__(self, world: FarmWorld) -> None:
@@ -43,6 +44,7 @@ class FieldAtPins:
         self.outputs = Outputs()
         self.wheel_shares = (1.0, 1.0)
         self.meter_share = 1.0
+        self.stop_pressed = False
         self._left_m = self._right_m = 0.0
         self._metered = 0.0
         self._pumped = self.state.water.pumped
@@ -199,7 +201,8 @@ class FieldAtPins:
             self._seen = sighting(self.farm)
             self._slow = self._millivolts()
         self._steps += 1
-        return Inputs(left, right, pulses, self._port_c(), self._port_l(), self._slow)
+        stop = int(self.stop_pressed)
+        return Inputs(left, right, pulses, self._port_c(), self._port_l(), stop, self._slow)
 
     def _port_c(self) -> int:
         state, sensors = self.state, self._world.sensors

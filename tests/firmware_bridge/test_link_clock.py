@@ -57,6 +57,16 @@ def test_a_clock_that_fell_behind_by_more_than_the_jump_of_a_restart_is_none() -
     assert clock.restarts == 1
 
 
+def test_of_a_device_that_states_its_boot_a_jump_back_is_a_doubt_until_its_status_says_so() -> None:
+    clock = LinkClock()
+    clock.update(10.0, 10.01, 300, states_boot=True)
+    # An emulated board that has just started, at less than its speed.
+    clock.update(10.7, 10.71, 640, states_boot=True)
+    assert (clock.restarts, clock.doubtful) == (0, True)
+    clock.restart()
+    assert (clock.restarts, clock.doubtful) == (1, False)
+
+
 def test_a_link_that_was_down_must_be_measured_again_and_still_shows_a_restart() -> None:
     clock = LinkClock()
     clock.update(10.0, 10.01, 50_000)

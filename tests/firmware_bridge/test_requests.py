@@ -27,6 +27,7 @@ class Line(Link):
     def __init__(self, clock: PlannedClock, *, answers: str = "ping hello call") -> None:
         self.clock, self.answers = clock, set(answers.split())
         self.sent: list[tuple[float, str]] = []
+        self.started, self.boot = 0.0, "a"
         self.up = True
         self.ensured: list[tuple[float, float]] = []
         self.back: float | None = None
@@ -53,9 +54,9 @@ class Line(Link):
 
     def answer(self, message: dict[str, Any]) -> None:
         if message["op"] == "ping":
-            self.say(op="pong", m=int(self.clock.now() * 1000))
+            self.say(op="pong", m=int((self.clock.now() - self.started) * 1000))
         elif message["op"] == "hello":
-            self.say(op="status", state="online", boot="a")
+            self.say(op="status", state="online", boot=self.boot)
         else:
             self.say(op="result", id=message["id"], status="ok")
 
@@ -116,6 +117,18 @@ def test_an_answered_call_is_sent_once() -> None:
     rig = pinged()
     assert rig.call() == ("ok", None)
     assert rig.line.times("call") == [0.01] and rig.clock.passed == 0.02
+
+
+@pytest.mark.parametrize(("boot", "outcome"), [("a", ("ok", None)), ("b", ("fault", "device_reset"))])
+def test_a_clock_that_fell_behind_is_a_reset_where_the_boot_is_another(
+    boot: str, outcome: tuple[str, str | None]
+) -> None:
+    rig = pinged(answers="ping hello")
+    assert rig.probe.hello(1.0)
+    rig.line.started, rig.line.boot = rig.clock.now() + 0.5, boot
+    rig.clock.at(2.0, lambda: rig.line.say(op="result", id="c", status="ok"))
+    assert rig.call() == outcome
+    assert rig.line.times("call") == ([0.02] if boot == "b" else [0.02, 1.04])
 
 
 def test_it_is_sent_again_after_one_two_and_then_each_four_seconds() -> None:

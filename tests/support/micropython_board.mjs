@@ -1,4 +1,5 @@
-// A board in MicroPython's own interpreter: node micropython_board.mjs INTERPRETER EXAMPLE_FOLDER MAIN SOIL IN OUT
+// A board in MicroPython's own interpreter: node micropython_board.mjs INTERPRETER EXAMPLE_FOLDER MAIN SOIL STOP IN OUT
+// While the file STOP exists, the contact at every input is open.
 // The file descriptors IN and OUT are its one link (a UART, or what the stand-in of umqtt says), neither of which may
 // block; they are not standard input and output, since node makes those block. Pins go to standard error.
 import fs from "node:fs";
@@ -6,7 +7,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
-const [interpreter, example, main, soil, linkIn, linkOut] = process.argv.slice(2);
+const [interpreter, example, main, soil, stop, linkIn, linkOut] = process.argv.slice(2);
 const { loadMicroPython } = await import(pathToFileURL(interpreter).href);
 const mp = await loadMicroPython({ stdout: (text) => process.stderr.write(text + "\n"), linebuffer: true });
 const nap = new Int32Array(new SharedArrayBuffer(4));
@@ -55,6 +56,7 @@ mp.registerJsModule("port", {
   write,
   pin: (number, value) => fs.writeSync(2, `pin ${number} ${value}\n`),
   adc: () => Number(soil),
+  open: () => fs.existsSync(stop),
 });
 
 const shims = {
@@ -69,12 +71,24 @@ class WDT:
         port.watch(timeout)
     def feed(self):
         port.feed()
+        for pin in Pin.watched:
+            pin.watch()
 class Pin:
-    OUT = 1
-    def __init__(self, number, mode=0, value=0):
-        self.number = number
-    def value(self, value):
+    IN, OUT, PULL_UP, IRQ_RISING, IRQ_FALLING = 0, 1, 2, 4, 8
+    watched = []
+    def __init__(self, number, mode=0, pull=None, value=0):
+        self.number, self.was = number, 0
+    def value(self, value=None):
+        if value is None:
+            return int(port.open())
         port.pin(self.number, value)
+    def irq(self, handler, trigger):
+        self.handler, self.trigger = handler, trigger
+        Pin.watched.append(self)
+    def watch(self):
+        before, self.was = self.was, self.value()
+        if self.was != before and self.trigger == (Pin.IRQ_RISING if self.was else Pin.IRQ_FALLING):
+            self.handler(self)
 class ADC:
     def __init__(self, pin):
         pass
@@ -131,6 +145,6 @@ class MQTTClient:
 
 mp.FS.mkdir("/umqtt");
 for (const [name, text] of Object.entries(shims)) mp.FS.writeFile("/" + name, text);
-for (const name of fs.readdirSync(example).filter((name) => name.endsWith(".py")))
+for (const name of fs.readdirSync(example).filter((name) => name.includes(".")))
   mp.FS.writeFile("/" + name, fs.readFileSync(path.join(example, name), "utf8"));
 mp.runPython(fs.readFileSync(path.join(example, main), "utf8"));

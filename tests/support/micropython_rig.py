@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import tty
 from collections.abc import Iterator
@@ -35,9 +36,11 @@ def missing() -> str | None:
 
 
 class Pins:
-    """What the example drives its valve to."""
+    """What the example drives its valve and its lamp to, and its stop button."""
 
-    def __init__(self, lines: IO[str]) -> None:
+    def __init__(self, lines: IO[str], button: Path) -> None:
+        self._button = button
+        self.lamp: list[int] = []
         self.valve = 0
         self.opened = False
         self.said: list[str] = []
@@ -50,9 +53,21 @@ class Pins:
                 if line.startswith("pin 5 "):
                     self.valve = int(line.split()[2])
                     self.opened |= self.valve == 1
+                elif line.startswith("pin 15 "):
+                    self.lamp.append(int(line.split()[2]))
                 else:
                     self.said.append(line)
                 self._changed.notify_all()
+
+    def press(self) -> None:
+        self._button.touch()
+
+    def release(self) -> None:
+        self._button.unlink()
+
+    def wait_for_lamp(self, changes: int) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.lamp) >= changes, 15.0)
 
     def wait_for_shut_again(self) -> bool:
         with self._changed:
@@ -69,8 +84,20 @@ class Pins:
 
 @contextmanager
 def interpreter(main: str, soil: int, link_in: int, link_out: int, example: Path = EXAMPLE) -> Iterator[Pins]:
+    folder = tempfile.TemporaryDirectory()
+    button = Path(folder.name) / "open"
     process = subprocess.Popen(
-        ["node", str(RUNNER), str(INTERPRETER), str(example), main, str(soil), str(link_in), str(link_out)],
+        [
+            "node",
+            str(RUNNER),
+            str(INTERPRETER),
+            str(example),
+            main,
+            str(soil),
+            str(button),
+            str(link_in),
+            str(link_out),
+        ],
         pass_fds={link_in, link_out},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -78,10 +105,11 @@ def interpreter(main: str, soil: int, link_in: int, link_out: int, example: Path
     )
     assert process.stderr is not None
     try:
-        yield Pins(process.stderr)
+        yield Pins(process.stderr, button)
     finally:
         process.kill()
         process.wait()
+        folder.cleanup()
 
 
 @contextmanager

@@ -2,15 +2,18 @@
  *
  *   emulator FIRMWARE.elf [bootloader]
  *
+ * The EEPROM is erased but for its last four bytes, where the firmware counts its starts: two boards differ there.
+ *
  * With `bootloader` MCUSR is cleared after every reset, as Arduino's bootloader does.
  *
  * UART0 is a pseudo terminal, whose path is the first line of standard output: `pty PATH`. From then on, every
  * STEP_MS of emulated time, one line goes out and one comes in, so that a process at the other end can be the
  * world at the pins:
  *
- *   out: `out MS LEFT RIGHT PORTA`   milliseconds since the start; duty of the wheels, -1023 to 1023; port A
- *   in:  `in LEFT RIGHT FLOW PORTC PORTL ADC0 ... ADC6`   pulses of the two wheels and of the flow meter to give
- *        within the next step; input levels of ports C and L; millivolts
+ *   out: `out MS LEFT RIGHT PORTA LAMP`   milliseconds since the start; duty of the wheels, -1023 to 1023; port A;
+ *        whether the lamp is lit
+ *   in:  `in LEFT RIGHT FLOW PORTC PORTL STOP ADC0 ... ADC6`   pulses of the two wheels and of the flow meter to give
+ *        within the next step; input levels of ports C and L, and of the stop input; millivolts
  *
  * The emulation waits for each answer: what the world says never depends on who is scheduled when. It ends when
  * standard input closes, with a last line `stack BYTES`: how deep the stack has ever been.
@@ -27,6 +30,7 @@
 #include <unistd.h>
 
 #include "avr_adc.h"
+#include "avr_eeprom.h"
 #include "avr_ioport.h"
 #include "avr_timer.h"
 #include "avr_uart.h"
@@ -39,10 +43,13 @@
 #define POLL_CYCLES (FREQUENCY / 2000)
 /* A board that lags further behind the wall clock than this does not try to catch up. */
 #define MAX_LAG_NS 100000000L
-#define WORLD_INPUTS 12
+#define WORLD_INPUTS 13
+#define STOP_PIN 3
+#define LAMP_PIN 7
 #define ADC_INPUTS 7
 #define RAM_START 0x200
 #define MCUSR 0x54
+#define STARTS_AT 4092
 
 static avr_t *avr;
 static int master;
@@ -161,6 +168,13 @@ static void open_pty(void) {
     tcsetattr(slave, TCSANOW, &raw);
 }
 
+static void count_starts(void) {
+    uint32_t starts = (uint32_t)(wall_ns() / 1000000);
+    avr_eeprom_desc_t counter = {.ee = (uint8_t *)&starts, .offset = STARTS_AT, .size = sizeof starts};
+
+    avr_ioctl(avr, AVR_IOCTL_EEPROM_SET, &counter);
+}
+
 static void connect_uart(void) {
     uint32_t flags = 0;
 
@@ -203,19 +217,28 @@ static void tell_stack_and_exit(void) {
     exit(0);
 }
 
+/* The contact decides the pin, whatever the firmware's pull-up: `level` is 0 while it is closed. */
+static void drive_stop(int level) {
+    avr_ioport_external_t contact = {.name = 'D', .mask = 1 << STOP_PIN, .value = level << STOP_PIN};
+
+    avr_ioctl(avr, AVR_IOCTL_IOPORT_SET_EXTERNAL('D'), &contact);
+    avr_raise_irq(port_pin('D', STOP_PIN), level);
+}
+
 static void exchange_with_world(void) {
     uint8_t directions = port_outputs('C');
     unsigned int in[WORLD_INPUTS];
     char line[200];
 
-    printf("out %llu %d %d %d\n", (unsigned long long)(avr->cycle / (FREQUENCY / 1000)), signed_duty(0, directions),
-           signed_duty(1, directions), port_outputs('A'));
+    printf("out %llu %d %d %d %d\n", (unsigned long long)(avr->cycle / (FREQUENCY / 1000)),
+           signed_duty(0, directions), signed_duty(1, directions), port_outputs('A'),
+           (port_outputs('B') >> LAMP_PIN) & 1);
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin)) {
         tell_stack_and_exit();
     }
-    if (sscanf(line, "in %u %u %u %u %u %u %u %u %u %u %u %u", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5],
-               &in[6], &in[7], &in[8], &in[9], &in[10], &in[11]) != WORLD_INPUTS) {
+    if (sscanf(line, "in %u %u %u %u %u %u %u %u %u %u %u %u %u", &in[0], &in[1], &in[2], &in[3], &in[4], &in[5],
+               &in[6], &in[7], &in[8], &in[9], &in[10], &in[11], &in[12]) != WORLD_INPUTS) {
         fprintf(stderr, "emulator: not an answer: %s", line);
         exit(3);
     }
@@ -228,8 +251,9 @@ static void exchange_with_world(void) {
         }
         avr_raise_irq(port_pin('L', pin), (in[4] >> pin) & 1);
     }
+    drive_stop(in[5] != 0);
     for (int channel = 0; channel < ADC_INPUTS; channel++) {
-        avr_raise_irq(avr_io_getirq(avr, AVR_IOCTL_ADC_GETIRQ, ADC_IRQ_ADC0 + channel), in[5 + channel]);
+        avr_raise_irq(avr_io_getirq(avr, AVR_IOCTL_ADC_GETIRQ, ADC_IRQ_ADC0 + channel), in[6 + channel]);
     }
 }
 
@@ -280,6 +304,8 @@ int main(int argc, char **argv) {
     open_pty();
     connect_uart();
     connect_pins();
+    count_starts();
+    drive_stop(0);
     printf("pty %s\n", ptsname(master));
     for (;;) {
         if (has_reset && bootloader) {

@@ -1,13 +1,16 @@
-"""The rig itself: a valve on pin 5, a soil probe on pin 26. Write this part for your own hardware."""
+"""The rig itself: a valve, a soil probe, a stop button and a lamp. Write this part for your own hardware."""
 
 import time
 
 from machine import ADC, Pin
 from rig import Refusal, Rig
+from stop_input import StopInput
 
 valve = Pin(5, Pin.OUT, value=0)
 probe = ADC(Pin(26))
 WET = 32768
+STOP_PIN, STOP_LEVEL = 14, 1  # a contact to ground that opens; without a button, wire the pin to ground
+lamp = Pin(15, Pin.OUT, value=0)
 
 
 def safe():
@@ -44,4 +47,5 @@ TOOLS = {"read_soil": (read_soil, {}), "open_valve": (open_valve, {"seconds": (f
 
 def make_rig(send, **limits):
     """The rig; `send` takes its messages to the host."""
-    return Rig("garden_valve", TOOLS, safe, send, **limits)
+    button = StopInput(STOP_PIN, safe, STOP_LEVEL)
+    return Rig("garden_valve", TOOLS, safe, send, stop_input=button, lamp=lamp, **limits)

@@ -1,4 +1,4 @@
-"""ESP32, Pico W: copy this as main.py, with chip.py, rig.py, mqtt_rig.py, garden.py; put in your network."""
+"""ESP32, Pico W: copy this as main.py, beside all files but the main_ ones; put in your network."""
 
 import time
 

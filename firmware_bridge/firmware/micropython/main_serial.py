@@ -1,4 +1,4 @@
-"""ESP32, Pico W: copy this as main.py, with chip.py, rig.py, serial_rig.py and garden.py beside it."""
+"""ESP32, Pico W: copy this as main.py, beside all files but the main_ ones."""
 
 from garden import make_rig
 from machine import UART

@@ -20,18 +20,35 @@ class Refusal(Exception):
 
 
 class Rig:
-    """One rig: what it was told, what it does, what it answered. `reset` says what started the chip."""
+    """One rig: what it was told, what it does, what it answered. `reset` says what started the chip.
 
-    def __init__(self, device, tools, safe, send, watchdog_ms=2000, reset=None, longest_ms=120000):
+    `lamp` is a pin: lit while a call may move the rig, blinking while it is stopped.
+    """
+
+    def __init__(
+        self,
+        device,
+        tools,
+        safe,
+        send,
+        watchdog_ms=2000,
+        reset=None,
+        longest_ms=120000,
+        stop_input=None,
+        lamp=None,
+    ):
         self.device, self.tools, self.safe, self.send = device, tools, safe, send
         self.watchdog_ms, self.longest_ms, self.reset = watchdog_ms, longest_ms, reset
         self.results, self.order = {}, []  # the last answers by id: a repeated id is never run again
         self.running = None  # (id, generator, start)
+        self.stop_input, self.input_told = stop_input, None
+        self.lamp, self.lit = lamp, None
         self.stopped, self.attached = False, False
         self.ms, self.ticks = 0, time.ticks_ms()  # the link clock; ticks_ms itself wraps
         self.heard = 0
         self.dropped = 0  # what came and was no message
         safe()
+        self.watch_input()
 
     def clock(self):
         """The link clock, ms."""
@@ -40,6 +57,29 @@ class Rig:
         self.ticks = now
         return self.ms
 
+    def held(self):
+        """Whether the stop input was pressed and is not reset."""
+        return self.stop_input is not None and self.stop_input.state() != "released"
+
+    def watch_input(self):
+        """Whether the stop input tells of something new; a press stops."""
+        if self.stop_input is None:
+            return False
+        self.stop_input.look()
+        before, self.input_told = self.input_told, self.stop_input.state()
+        if self.held() and not self.stopped:
+            self.safe()
+            self.stopped = True
+            self.end("stopped", "The call was stopped before its end.")
+        return self.input_told != before
+
+    def light(self):
+        """Show on the lamp whether a call may move the rig."""
+        lit = int(not self.stopped or self.clock() // 250 % 2)
+        if self.lamp is not None and lit != self.lit:
+            self.lit = lit
+            self.lamp.value(lit)
+
     def status(self):
         """Who is there, and in which state."""
         state = "estop" if self.stopped else "online"
@@ -47,6 +87,8 @@ class Rig:
         more = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME, "dropped": self.dropped}
         if self.reset:
             more["reset"] = self.reset
+        if self.stop_input is not None:
+            more["stop_input"] = self.stop_input.state()
         self.send(dict(v=1, op="status", state=state, **who, **more))
 
     def stop(self):
@@ -95,7 +137,9 @@ class Rig:
         elif op == "estop":
             self.stop()
         elif op == "reset":
-            self.stopped = self.stopped and before_stop
+            if self.stop_input is not None and message.get("stop_input") is True and not before_stop:
+                self.stop_input.forget()
+            self.stopped = self.held() or (self.stopped and before_stop)
             self.status()
 
     def call(self, message, ours=True):
@@ -113,7 +157,10 @@ class Rig:
         elif self.running:
             self.answer(call_id, "rejected", "busy", "Another call is running; wait for its result.")
         elif self.stopped:
-            self.answer(call_id, "rejected", "estop", "The emergency stop is on. Reset the device first.")
+            text = "The emergency stop is on. Reset the device first."
+            if self.held():
+                text = "The stop input was pressed. A person must release it and reset it; call nothing."
+            self.answer(call_id, "rejected", "estop", text)
         elif message.get("not_after") is not None and self.clock() > message["not_after"]:
             self.answer(call_id, "fault", "late", "The call came after it might still start.")
         elif message["tool"] not in self.tools:
@@ -148,6 +195,9 @@ class Rig:
 
     def step(self):
         """Moves a running call on, and lets the watchdog look. Call it often."""
+        if self.watch_input():
+            self.status()
+        self.light()
         if self.attached and not self.stopped and self.clock() - self.heard >= self.watchdog_ms:
             self.stop()
         if self.running:

@@ -13,6 +13,8 @@
 #define PWM_CONNECTED (_BV(COM1A1) | _BV(COM1B1) | _BV(WGM11) | _BV(WGM10))
 #define PWM_DISCONNECTED (_BV(WGM11) | _BV(WGM10))
 #define ADC_STEPS 1023.0f
+/* Half of a period of the lamp that blinks. */
+#define BLINK_MS 250
 #define MOISTURE_FULL_SCALE 0.5f
 #define SCANNER_FULL_SCALE 20.0f
 
@@ -34,12 +36,60 @@ static volatile uint16_t flow_pulses;
 static volatile uint32_t hung __attribute__((section(".noinit")));
 static uint8_t was_hung;
 
+#define BOOT_AT ((uint32_t *)EEPROM_BYTES)
+static uint32_t boot;
+
+/* PRESSED from a press of the stop input until it is forgotten. */
+#define PRESSED 0x53544F50UL
+static volatile uint32_t press __attribute__((section(".noinit")));
+static volatile uint8_t released_ms;
+
 /* After a reset by the watchdog it runs on with its shortest time: off, before anything else. */
 void take_reset_flags(void) __attribute__((naked, used, section(".init3")));
 void take_reset_flags(void) {
     RESET_FLAGS = MCUSR;
     MCUSR = 0;
     wdt_disable();
+}
+
+#if STOP_INPUT == STOP_CLOSED
+#define STOP_EDGE (_BV(ISC31) | _BV(ISC30))
+static uint8_t input_pressed(void) { return (PIND & _BV(PD3)) != 0; }
+#elif STOP_INPUT == STOP_OPEN
+#define STOP_EDGE _BV(ISC31)
+static uint8_t input_pressed(void) { return (PIND & _BV(PD3)) == 0; }
+#else
+#define STOP_EDGE 0
+static uint8_t input_pressed(void) { return 0; }
+#endif
+
+static void take_press(void) {
+    press = PRESSED;
+    released_ms = 0;
+    board_safe();
+}
+
+/* Whatever the contact says by now: it has moved. */
+ISR(INT3_vect) { take_press(); }
+
+/* Once a millisecond: a contact that was pressed from the start on, or whose edge was lost. */
+static void watch_input(void) {
+    if (input_pressed()) {
+        take_press();
+    } else if (released_ms < RELEASED_MS) {
+        released_ms++;
+    }
+}
+
+static void light_lamp(void) {
+    static uint8_t blink_ms;
+
+    if (!stopped) {
+        PORTB |= _BV(PB7);
+    } else if (++blink_ms >= BLINK_MS) {
+        blink_ms = 0;
+        PINB = _BV(PB7);
+    }
 }
 
 ISR(TIMER0_COMPA_vect) {
@@ -60,6 +110,8 @@ ISR(TIMER0_COMPA_vect) {
     if (listening && silent_ms < WATCHDOG_MS && ++silent_ms == WATCHDOG_MS) {
         board_safe();
     }
+    watch_input();
+    light_lamp();
 }
 
 /* One channel a wheel: the direction is the one that the wheel is driven in. */
@@ -70,7 +122,7 @@ ISR(INT2_vect) { flow_pulses++; }
 void board_init(void) {
     PORTA = 0;
     DDRA = 0xFF;
-    DDRB = _BV(DDB5) | _BV(DDB6);
+    DDRB = _BV(DDB5) | _BV(DDB6) | _BV(DDB7);
     DDRC = _BV(DDC0) | _BV(DDC1);
 
     TCCR0A = _BV(WGM01);
@@ -81,12 +133,22 @@ void board_init(void) {
     TCCR1A = PWM_DISCONNECTED;
     TCCR1B = _BV(WGM12) | _BV(CS10);
 
-    EICRA = _BV(ISC01) | _BV(ISC00) | _BV(ISC11) | _BV(ISC10) | _BV(ISC21) | _BV(ISC20);
-    EIMSK = _BV(INT0) | _BV(INT1) | _BV(INT2);
+    PORTD = STOP_INPUT == STOP_NONE ? 0 : _BV(PD3);
+    EICRA = _BV(ISC01) | _BV(ISC00) | _BV(ISC11) | _BV(ISC10) | _BV(ISC21) | _BV(ISC20) | STOP_EDGE;
+    EIFR = _BV(INTF3);
+    EIMSK = _BV(INT0) | _BV(INT1) | _BV(INT2) | (STOP_INPUT == STOP_NONE ? 0 : _BV(INT3));
+    if (board_reset_cause() == RESET_POWER) {
+        press = 0;
+    }
+    if (STOP_INPUT != STOP_NONE && press == PRESSED) {
+        board_safe();
+    }
 
     ADMUX = _BV(REFS0);
     ADCSRA = _BV(ADEN) | _BV(ADPS2) | _BV(ADPS1) | _BV(ADPS0);
     set_sleep_mode(SLEEP_MODE_IDLE);
+    boot = eeprom_read_dword(BOOT_AT) + 1;
+    eeprom_update_dword(BOOT_AT, boot);
     was_hung = hung == HUNG;
     wdt_enable(WDTO_500MS);
 }
@@ -108,6 +170,8 @@ enum reset_cause board_reset_cause(void) {
     }
     return was_hung ? RESET_WATCHDOG : RESET_UNKNOWN;
 }
+
+uint32_t board_boot(void) { return boot; }
 
 void board_alive(void) {
     wdt_reset();
@@ -134,7 +198,26 @@ void board_safe(void) {
 
 uint8_t board_stopped(void) { return stopped; }
 
-void board_leave_stop(void) { stopped = 0; }
+void board_leave_stop(void) { stopped = board_stop_input() >= INPUT_PRESSED; }
+
+uint8_t board_stop_input(void) {
+    uint8_t state = STOP_INPUT == STOP_NONE ? INPUT_NONE : INPUT_RELEASED;
+
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        if (state && press == PRESSED) {
+            state = released_ms < RELEASED_MS ? INPUT_PRESSED : INPUT_LATCHED;
+        }
+    }
+    return state;
+}
+
+void board_forget_press(void) {
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {
+        if (released_ms >= RELEASED_MS) {
+            press = 0;
+        }
+    }
+}
 
 void board_switch(uint8_t pin, uint8_t on) {
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE) {

@@ -3,9 +3,11 @@
  *   PE0, PE1   UART0: the wire
  *   PA0 pump   PA1 sprayer   PA2 picker   PA3 hopper gate
  *   PA4 water station's valve   PA5 pesticide station's valve   PA6 charger   PA7 enable of the motor drivers
+ *   PB7        the lamp: lit while a call may move the rover, blinking while it is stopped
  *   PB5, PB6   PWM of the left and right wheel (OC1A, OC1B), 10 bits   PC0, PC1 their directions, 1 is back
  *   PD0, PD1   one pulse for each WHEEL_TICK of the left and right wheel (INT0, INT1)
  *   PD2        pulses of the pump's flow meter (INT2)
+ *   PD3        the stop input (INT3): a contact to ground that is closed until it is pressed
  *   PC4, PC5   float switches, 1 when the water or the pesticide tank is low   PC6 switch, 1 when the hopper is full
  *   PF0..PF3   moisture probes of the plants in their order, 0 to 5 V for 0 to 0.5 m3/m3
  *   PF4        battery, 0 to 5 V for 0 to 1
@@ -41,6 +43,17 @@ enum {
 #define WORLD_SPEED 1
 #endif
 
+/* The contact at the stop input: closed until it is pressed, so that a cut cable stops; open until then; or none. */
+#define STOP_CLOSED 1
+#define STOP_OPEN 2
+#define STOP_NONE 0
+#ifndef STOP_INPUT
+#define STOP_INPUT STOP_CLOSED
+#endif
+
+/* So long must the stop input have been released, without a bounce, before its press may be forgotten. */
+#define RELEASED_MS 50
+
 /* Milliseconds between two steps of the control loop. */
 #define STEP_MS 5
 
@@ -57,6 +70,9 @@ enum reset_cause { RESET_UNKNOWN, RESET_POWER, RESET_BROWNOUT, RESET_WATCHDOG, R
 void board_init(void);
 
 enum reset_cause board_reset_cause(void);
+
+/* The number of this start, counted in the EEPROM: the host tells a restart by it. */
+uint32_t board_boot(void);
 
 /* Once a main loop. Without it the timer's interrupt stops the board after HANG_MS, and the hardware watchdog
  * resets it after 500 ms. */
@@ -99,7 +115,7 @@ float board_person_distance(void);
 float board_person_bearing(void);
 
 /* The EEPROM, a byte at a time: nothing may be read or written until the byte before is written. */
-#define EEPROM_BYTES 4096
+#define EEPROM_BYTES (4096 - sizeof(uint32_t)) /* what follows counts the starts */
 uint8_t board_eeprom_ready(void);
 uint8_t board_eeprom_read(uint16_t at);
 void board_eeprom_write(uint16_t at, uint8_t byte);
@@ -116,5 +132,11 @@ void board_idle(void);
 /* The latched stop. It is set in interrupts; only board_leave_stop clears it. */
 uint8_t board_stopped(void);
 void board_leave_stop(void);
+
+/* PRESSED until the input has been released for RELEASED_MS, then LATCHED: the board stays stopped, also over resets
+ * but one of the supply, until the press is forgotten, which only works while it is LATCHED. */
+enum stop_input { INPUT_NONE, INPUT_RELEASED, INPUT_PRESSED, INPUT_LATCHED };
+uint8_t board_stop_input(void);
+void board_forget_press(void);
 
 #endif

@@ -706,7 +706,7 @@ uint8_t calls_take(const struct json *message, uint8_t ours) {
         return 0;
     }
     if (board_stopped()) {
-        refuse(&id, STATUS_REJECTED, CODE_ESTOP);
+        refuse(&id, STATUS_REJECTED, board_stop_input() >= INPUT_PRESSED ? CODE_STOP_INPUT : CODE_ESTOP);
         return 1;
     }
     if (not_after.type == JSON_NUMBER && board_ms() > json_uint32(&not_after)) {

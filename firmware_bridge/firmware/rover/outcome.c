@@ -202,6 +202,9 @@ static void error(const struct outcome *o) {
     case CODE_ESTOP:
         say(PSTR("estop"), PSTR("The emergency stop is on. Reset the device before the next call."));
         break;
+    case CODE_STOP_INPUT:
+        say(PSTR("estop"), PSTR("The stop input was pressed. A person must release it and reset it; call nothing."));
+        break;
     case CODE_LATE:
         say(PSTR("late"), PSTR("The call came after the latest moment at which it might start."));
         break;

@@ -14,6 +14,7 @@ enum code {
     CODE_NONE,
     CODE_BUSY,
     CODE_ESTOP,
+    CODE_STOP_INPUT,
     CODE_LATE,
     CODE_MALFORMED,
     CODE_ID_TOO_LONG,

@@ -23,7 +23,7 @@
 /* One byte more than a frame: the JSON reader stops at the `*`. */
 static char line[MAX_FRAME + 1];
 static uint16_t line_length;
-static uint8_t line_too_long, line_before_stop, attached, stop_told;
+static uint8_t line_too_long, line_before_stop, attached, stop_told, input_told;
 static uint32_t crc;
 static uint16_t dropped;
 
@@ -122,12 +122,21 @@ void wire_seconds(uint32_t milliseconds) { put_scaled(milliseconds, 3); }
 void wire_status(void) {
     wire_begin(PSTR("status"));
     wire_flash(board_stopped() ? PSTR(",\"state\":\"estop\"") : PSTR(",\"state\":\"online\""));
-    wire_flash(PSTR(",\"device\":\"" DEVICE_NAME "\",\"fw\":\"pathrig rover 1\",\"watchdog_ms\":"));
+    wire_flash(PSTR(",\"device\":\"" DEVICE_NAME "\",\"fw\":\"pathrig rover 1\",\"boot\":\""));
+    wire_uint32(board_boot());
+    wire_flash(PSTR("\",\"watchdog_ms\":"));
     wire_uint32(WATCHDOG_MS);
     wire_flash(PSTR(",\"max_frame\":"));
     wire_uint32(MAX_FRAME);
     wire_flash(PSTR(",\"dropped\":"));
     wire_uint32(dropped);
+    input_told = board_stop_input();
+    if (input_told != INPUT_NONE) {
+        static const char inputs[][9] PROGMEM = {"released", "pressed", "latched"};
+        wire_flash(PSTR(",\"stop_input\":\""));
+        wire_flash(inputs[input_told - INPUT_RELEASED]);
+        wire_flash(PSTR("\""));
+    }
     if (board_reset_cause() != RESET_UNKNOWN) {
         static const char causes[][9] PROGMEM = {"power", "brownout", "watchdog", "external"};
         wire_flash(PSTR(",\"reset\":\""));
@@ -146,8 +155,11 @@ static void heard(void) {
     board_heard();
 }
 
-static void reset(void) {
+static void reset(uint8_t of_input) {
     if (!line_before_stop && !uart_stop_ahead()) {
+        if (of_input) {
+            board_forget_press();
+        }
         if (board_stopped()) {
             calls_abort();
             /* A stop that comes in just now must not be lost. */
@@ -195,7 +207,7 @@ static void handle(const struct json *message) {
         stop_told = 0;
     } else if (json_is(&op, PSTR("reset"))) {
         heard();
-        reset();
+        reset(json_member(message, PSTR("stop_input")).type == JSON_TRUE);
     } else if (json_is(&op, PSTR("guard"))) {
         heard();
         chip_guard_take(message, calls_running());
@@ -274,6 +286,8 @@ void wire_watch(void) {
     if (board_stopped() && !stop_told) {
         stop_told = 1;
         calls_abort();
+        wire_status();
+    } else if (board_stop_input() != input_told) {
         wire_status();
     }
 }

@@ -12,6 +12,7 @@ from threading import Event
 
 import pytest
 from played_episode import GOLDEN, UNLOCK, Player, play
+from processes import children_of
 
 from agents.agent import Action, Observation, StopAction
 from agents.interruptible_agent import InterruptibleAgent
@@ -47,17 +48,7 @@ def others() -> None:
 
 def children(word: str) -> list[int]:
     """The processes that this one started for the test and whose command line holds the word."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if parent == os.getpid() and int(entry.name) not in OTHERS and word.encode() in words:
-                found.append(int(entry.name))
-    return found
+    return [child for child in children_of(os.getpid(), word) if child not in OTHERS]
 
 
 class Killer(Player):

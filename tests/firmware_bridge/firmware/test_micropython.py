@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from bridge_rig import wait_until
 from micropython_rig import DRY, EXAMPLE, WET, missing, on_mqtt, on_serial
 
 CARELESS_TOOLS = """
@@ -100,6 +101,42 @@ def test_a_step_that_never_ends_resets_the_chip(careless: Path) -> None:
         client.call("hang", {}, timeout=4.0)
         assert pins.wait_for_word("reset by the watchdog\n")
         assert pins.opened
+
+
+def test_its_stop_button_stops_a_call_and_holds_until_it_is_released_and_reset() -> None:
+    with on_serial(DRY) as (client, pins):
+        assert client.status is not None and client.status.stop_input == "released"
+        outcomes = []
+        thread = threading.Thread(target=lambda: outcomes.append(client.call("open_valve", {"seconds": 50})))
+        thread.start()
+        assert pins.wait_for(1)
+        assert pins.lamp == [1]
+        pins.press()
+        assert pins.wait_for(0)
+        thread.join()
+        assert (outcomes[0].status, outcomes[0].code) == ("fault", "stopped")
+        assert pins.wait_for_lamp(4)
+        assert pins.lamp[:4] == [1, 0, 1, 0]
+        refused = client.call("read_soil", {})
+        assert refused.code == "estop" and "stop input was pressed" in (refused.message or "")
+        assert not client.reset(stop_input=True)
+        pins.release()
+        assert wait_until(lambda: client.status is not None and client.status.stop_input == "latched")
+        assert not client.reset()
+        assert client.reset(stop_input=True)
+        assert client.call("read_soil", {}).status == "ok"
+
+
+def test_a_press_that_was_not_reset_holds_over_a_restart(tmp_path: Path) -> None:
+    folder = tmp_path / "pressed"
+    shutil.copytree(EXAMPLE, folder)
+    (folder / "stop_input.pressed").touch()
+    with on_serial(DRY, folder) as (client, pins):
+        assert client.status is not None
+        assert (client.status.state, client.status.stop_input) == ("estop", "latched")
+        assert client.call("open_valve", {"seconds": 1}).code == "estop"
+        assert client.reset(stop_input=True)
+        assert not pins.opened
 
 
 def test_its_interlock_refuses_wet_soil() -> None:
