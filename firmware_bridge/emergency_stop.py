@@ -78,21 +78,20 @@ class EmergencyStop:
         Raises:
             LinkError: the link is down.
         """
+        online: list[bool] = []
+
+        def is_decided(status: wire.Status) -> bool:
+            # Where a person is waited for, asking again is no use.
+            waits = status.stop_input == "pressed" or (status.stop_input == "latched" and not stop_input)
+            online[:] = [status.state == "online"]
+            return waits or online[0]
+
         seen = self._peer.status_count
         self._link.send(RESET_STOP_INPUT if stop_input else RESET)
         self._link.rig.on(Event.RESET)
         deadline = self._clock.now() + timeout
         while (left := deadline - self._clock.now()) > 0:
             # Asked repeatedly, as some devices send their status only on hello.
-            if self._probe.hello_until(
-                lambda status: _is_decided(status, stop_input), seen, min(HELLO_SECONDS, left)
-            ):
-                status = self._peer.status
-                return status is not None and status.state == "online"
+            if self._probe.hello_until(is_decided, seen, min(HELLO_SECONDS, left)):
+                return online[0]
         return False
-
-
-def _is_decided(status: wire.Status, stop_input: bool) -> bool:
-    # Where a person is waited for, asking again is no use.
-    waits = status.stop_input == "pressed" or (status.stop_input == "latched" and not stop_input)
-    return waits or status.state == "online"
