@@ -43,6 +43,7 @@ from core_eval.log.schema import MIGRATIONS
 from core_eval.rules.rule_file import Budget, Confirmation, Flow, Rule
 from core_eval.score.aggregate import DEFAULT_FILE, AggregateFile
 from core_eval.score.thresholds import Gate, GatesFile
+from core_eval.serve.serve_file import Backup, Collect, Collector, Entry, Keep, ServeFile
 from devices.declared import device_file
 from devices.faults import COMMON_FAULTS, Fault, FaultRate
 from devices.harm import NO_TRIFLE, HarmRule
@@ -270,6 +271,21 @@ def config_page() -> str:
         keys(Budget),
         "`flow`:\n",
         keys(Flow),
+        "## Serve files\n\n[A schedule for months](../field.md#a-schedule-for-months), for `serve`. "
+        "Durations are written as 90s, 30min, 6h, 2d:\n",
+        keys(ServeFile),
+        "An entry of `schedule`:\n",
+        keys(Entry),
+        *(
+            part
+            for name, model in (
+                ("keep", Keep),
+                ("backup", Backup),
+                ("collector", Collector),
+                ("collect", Collect),
+            )
+            for part in (f"`{name}`:\n", keys(model))
+        ),
         "## World files\n",
         "A world of one's own names a shipped one as `base`, and below it what differs. The keys of the "
         "initial state, as `--init` and a task's `init` may override them, with the values that ship:\n",

@@ -36,6 +36,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "models": "List models, and check one before a run.",
         "log": "Copy, search, export and picture a log.",
         "verify": "Check that a log is what its runs wrote.",
+        "serve": "Run a schedule on many rigs, for months.",
         "doctor": "Check this machine and its rigs for a long run.",
         "firmware": "Compile a task for the guard on a chip.",
     },

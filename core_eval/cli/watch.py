@@ -24,7 +24,8 @@ def watch(
     source: Annotated[
         list[str],
         typer.Argument(
-            metavar="DB|RIG...", help="Logs, and rigs by name, YAML file or URL; all are on one page."
+            metavar="DB|RIG|SERVE.yaml...",
+            help="Logs, rigs by name, YAML file or URL, files of `serve`; all are on one page.",
         ),
     ],
     listen: Annotated[
@@ -35,20 +36,28 @@ def watch(
     """Serve a page that follows logs and rigs until Ctrl-C. Nothing is sent to a rig on MQTT."""
     address = page_address(listen, "--listen")
     logs = {name: Path(name) for name in source if Path(name).is_file() and not _is_yaml(name)}
-    rigs = {name: _rig(name) for name in source if name not in logs}
+    source = list(dict.fromkeys(source))
+    served = {name: own for name in source if name not in logs and (own := _served(name))}
+    rigs = {name: _rig(name) for name in source if name not in logs and name not in served}
     try:
         with ExitStack() as stack:
-            _serve(list(dict.fromkeys(source)), logs, rigs, address, stack)
+            _serve(source, logs, rigs, served, address, stack)
             signal.pause()
     except OSError as error:
         raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
 
 
 def _serve(
-    names: list[str], logs: dict[str, Path], rigs: dict[str, RigConfig], address: Address, stack: ExitStack
+    names: list[str],
+    logs: dict[str, Path],
+    rigs: dict[str, RigConfig],
+    served: dict[str, dict[str, Path]],
+    address: Address,
+    stack: ExitStack,
 ) -> None:
     try:
         from core_eval.live.access import Authorizer
+        from core_eval.live.day_follower import DayFollower
         from core_eval.live.history import History
         from core_eval.live.live_run import run_report
         from core_eval.live.log_follower import LogFollower
@@ -59,7 +68,7 @@ def _serve(
         raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None
     from core_eval.log import LogReader
 
-    histories = {name: History() for name in names}
+    histories = {one: History() for name in names for one in served.get(name, [name])}
     for path in logs.values():
         # A file that is no log is reported before anything is served.
         LogReader(path).connection.close()
@@ -74,7 +83,21 @@ def _serve(
         stack.callback(history.close)
     for name, path in logs.items():
         stack.enter_context(LogFollower(path, histories[name], page.allow_camera))
+    for folders in served.values():
+        for name, folder in folders.items():
+            stack.enter_context(DayFollower(folder, histories[name], page.allow_camera))
     print(f"pathrig: the page is {url}", file=sys.stderr, flush=True)
+
+
+def _served(name: str) -> dict[str, Path]:
+    """Return the folders of a schedule's rigs, by their headings; none where the file is no schedule."""
+    from configs.yaml_file import load_yaml
+    from core_eval.serve.serve_file import Schedule
+
+    if not (_is_yaml(name) and Path(name).is_file() and "schedule" in load_yaml(Path(name)).data):
+        return {}
+    schedule = Schedule(Path(name))
+    return {f"{name}: {rig}": schedule.folder / rig for rig in schedule.rigs}
 
 
 def _rig(name: str) -> RigConfig:
