@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +21,18 @@ from core_eval.log.backup import backup
 from core_eval.run.config import Place
 from core_eval.run.provenance import host_info, package_versions
 from core_eval.text.file_hash import sha256_of
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 LOG, BENCH, HASHES = "bench.db", "bench.json", "sha256.json"
 MOST_BYTES = 2**31
 """Of all files of a bundle, unpacked."""
+MOST_TEXT = 2**24
+"""Of each of those but the log."""
 MOST_LEVELS = 16
 """Of a factor, and factors of a sweep."""
 VERSION = 1
+UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError)
+"""What a damaged, encrypted or unknown archive raises; NotImplementedError is a RuntimeError."""
 NONE_PICKED = Picked((), {}, 0, 0)
 
 
@@ -129,12 +136,15 @@ def unpacked(path: Path) -> Iterator[Path]:
             raise BundleError(f"{path}: is no bundle of `pathrig bench`: it holds no {', '.join(missing)}")
         if sum(names[one].file_size for one in (LOG, BENCH, HASHES)) > MOST_BYTES:
             raise BundleError(f"{path}: is larger than {MOST_BYTES:,} bytes unpacked")
+        if large := [one for one in (BENCH, HASHES) if names[one].file_size > MOST_TEXT]:
+            raise BundleError(f"{path}: {large[0]} is larger than {MOST_TEXT:,} bytes unpacked")
         try:
             for one in (LOG, BENCH, HASHES):
                 archive.extract(one, folder)
-            hashes = json.loads((folder / HASHES).read_text(encoding="utf-8"))
-            wrong = [one for one in (LOG, BENCH) if hashes.get(one) != sha256_of(folder / one)]
-        except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+            hashes = parse_json((folder / HASHES).read_bytes())
+            stated = hashes if isinstance(hashes, dict) else {}
+            wrong = [one for one in (LOG, BENCH) if stated.get(one) != sha256_of(folder / one)]
+        except (OSError, ValueError, ForeignJsonError, *UNREADABLE) as error:
             raise BundleError(f"{path}: cannot be unpacked: {error}") from None
         if wrong:
             raise BundleError(f"{path}: {wrong[0]} is not the file whose hash it states")

@@ -8,29 +8,22 @@ machine. That the log is what happened is shown only for what is run again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from configs.exam import Exam
-from configs.suite_manifest import Manifest
-from configs.suites import CORE, HAZARDS, read_suite
 from configs.task_entry import TaskLimits
-from configs.tasks_loader import TaskFile
 from core_eval.bench.bench import FRESH_SEEDS, Bench, BenchPlan, no_line
 from core_eval.bench.bundle import BENCH, LOG, BundleContent, BundleError, read_content, unpacked
 from core_eval.bench.bundle_rerun import run_again
+from core_eval.bench.bundle_tasks import check_tasks
 from core_eval.bench.sweep import Sweep, Swept
 from core_eval.log import LogError, LogReader
 from core_eval.log.events import ignore
 from core_eval.log.verified import verify
-from core_eval.run.config import RunConfig
 from core_eval.score.cards import BenchResult, Checked
 from core_eval.score.rescore import rescore
 from core_eval.score.sweep import effects, sentence, settings
-from sims.world_type import WORLD_TYPES
-
-SHIPPED = frozenset({CORE, HAZARDS, *WORLD_TYPES})
 
 
 def check_bundle(path: Path, again: int) -> Checked:
@@ -51,7 +44,8 @@ def check_bundle(path: Path, again: int) -> Checked:
             _check_scores(path, log)
             _check_exam(path, content)
             swept = _sweep_of(path, content, log)
-            notes = [signed, *_check_tasks(path, content, log, swept)]
+            exams = [content.exam] if swept is None else swept.exams(content.suites)
+            notes = [signed, *check_tasks(path, content, log, exams)]
             result, found = _result(path, content, log), []
             if swept is not None and content.sweep is not None:
                 rows = _swept_rows(path, content, swept, log)
@@ -133,34 +127,6 @@ def _swept_rows(path: Path, content: BundleContent, swept: Sweep, log: Path) -> 
                 f"{path}: {swept.words(setting)} has {most} fresh episodes, and {count} are counted"
             )
     return rows
-
-
-def _check_tasks(path: Path, content: BundleContent, log: Path, swept: Sweep | None) -> list[str]:
-    """Hold the tasks of the log against those of this kit; return what this kit does not have.
-
-    Raises:
-        BundleError: the log has other automata than the suites that it names.
-    """
-    known: dict[str, Any] = {}
-    notes = []
-    for suite in content.suites:
-        # Of a suite that is a file, this kit has none: what is read here is what it ships.
-        own = suite.name in SHIPPED
-        found = read_suite(suite.name) if own else TaskFile((), {})
-        measured = Manifest.of(suite.name, found.tasks).measured if own else None
-        if measured is None or measured.digest != suite.digest:
-            notes.append(f"its tasks are not known here: suite {suite.name} {suite.digest[:8]}")
-        else:
-            known |= {task.id: task.automaton for task in found.tasks}
-    exams = [content.exam] if swept is None else swept.exams(content.suites)
-    with LogReader(log) as reader:
-        for run in reader.runs():
-            if RunConfig.from_log(run.config).exam not in exams:
-                raise BundleError(f"{path}: run {run.id} of its log is of another exam")
-        for row in reader.episodes():
-            if row.task in known and reader.automaton(row) != known[row.task]:
-                raise BundleError(f"{path}: episode {row.id} has another automaton than task {row.task}")
-    return notes
 
 
 def _result(path: Path, content: BundleContent, log: Path) -> BenchResult:

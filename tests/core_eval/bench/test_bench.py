@@ -146,6 +146,15 @@ def test_a_bundle_says_what_its_log_says(folder, capsys, tmp_path):
         ("UPDATE step SET arguments = '{}' WHERE tool IS NOT NULL", "other values of"),
         ("UPDATE definition SET automaton = replace(automaton, '\"accepting\":', '\"accepting\": ')", ""),
         ("UPDATE run SET config = json_remove(config, '$.exam')", "is of another exam"),
+        ("UPDATE run SET config = json_set(config, '$.vary', json('true'))", "other starts or limits"),
+        ("UPDATE run SET config = json_set(config, '$.limits.steps', 900)", "other starts or limits"),
+        ("UPDATE episode SET init = '{}'", "has another start than task"),
+        ("UPDATE episode SET guard = 'block'", "has another guard than its run"),
+        ("UPDATE episode SET seed = seed + 1 WHERE id = 2", "has another seed than its run"),
+        ("UPDATE episode SET number = number + 900 WHERE id = 2", "has another number than its run"),
+        ("UPDATE episode SET agent = 'oracle' WHERE agent = 'random'", "has another agent than its run"),
+        ("UPDATE episode SET task = 'easy' WHERE id = 3", "has another task than its run"),
+        ("UPDATE definition SET prompt = 'Do nothing.'", "has another prompt than task"),
     ],
 )
 def test_a_bundle_with_one_changed_row_is_refused(folder, capsys, tmp_path, change, said):
@@ -170,6 +179,8 @@ def test_a_bundle_whose_chain_does_not_hold_is_refused(folder, capsys, tmp_path)
         (lambda told: told["picked"].update(fresh=3), "fresh episodes, and 3 are counted"),
         (lambda told: told["picked"].update(fresh=10**9), "are counted"),
         (lambda told: told.update(places=[]), "cannot be read"),
+        (lambda told: told.update(places=told["places"][:5]), "leaves out 19 tasks of its suites"),
+        (lambda told: told.update(places=[*told["places"], ["easy", "sim:crud"]]), "have no task easy"),
         (lambda told: told["candidates"][0].update(size="small"), "cannot be read"),
         (lambda told: told["candidates"][0].update(colour="red"), "cannot be read"),
         (lambda told: told.update(share=2), "cannot be read"),
@@ -204,8 +215,21 @@ def test_what_is_no_bundle_is_refused_in_one_line(capsys, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK no zip")
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
         archive.writestr("bench.json", "{}")
+    for name, content in (("c.zip", b"[" * 100_000), ("d.zip", b" " * 2**25)):
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in ("bench.db", "bench.json", "sha256.json"):
+                archive.writestr(file, content)
+            archive.writestr("../beside.txt", "x")
+    link = zipfile.ZipInfo("bench.db")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "e.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("bench.json", "{}")
+        archive.writestr("sha256.json", "{}")
     status, found = board(capsys, tmp_path, tmp_path / "board.html")
-    assert status == 1 and sorted(found["refused"]) == ["a.zip", "b.zip"]
+    assert status == 1 and sorted(found["refused"]) == [f"{name}.zip" for name in "abcde"]
+    said = {name[0]: why for name, why in found["refused"].items()}
+    assert "nested deeper" in said["c"] and "is larger than" in said["d"] and "whose hash" in said["e"]
 
 
 def test_an_empty_board_says_how_to_fill_it(capsys, tmp_path):

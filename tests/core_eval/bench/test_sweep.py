@@ -98,8 +98,9 @@ def test_a_sweep_is_a_bundle_that_others_check(planners, tmp_path, capsys):
         status = main(["board", "build", str(bundle.parent), "-o", str(page), "--json"])
         return status, json.loads(capsys.readouterr().out)
 
-    done = planners.main(AGENT_FORMS, "bench", *words[:3], *words[-4:], *SHOP[:2], "--bundle", "b.zip")
-    assert done.returncode == 2 and "has runs of other exams" in done.stderr
+    other = ["openai:http://localhost:1/v1#a", *words[1:3], "--db", str(planners.folder / "own.db")]
+    assert main(["bench", *SHOP[:2], *other, "--bundle", str(tmp_path / "b.zip")]) == 2
+    assert "has runs of other exams" in capsys.readouterr().err
     status, told = board()
     (one,) = told["bundles"]
     assert (status, one["sentence"], one["effects"]) == (0, found["sentence"], found["effects"])
