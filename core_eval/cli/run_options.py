@@ -34,7 +34,7 @@ Vary = Annotated[bool, option(WHAT, "Draw initial states from the world's ranges
 Hazards = Annotated[bool, option(WHAT, "Draw hazards: people, wet soil, faults, ...", "--hazards")]
 Retries = Annotated[int, option(WHAT, "New tries of an episode that a fault disturbed.", metavar="N", min=0)]
 Resume = Annotated[bool, option(WHAT, "Resume the last interrupted run in --db.", "--resume")]
-Jobs = Annotated[int, option(WHAT, "Simulated episodes at a time.", metavar="N", min=1)]
+Jobs = Annotated[int, option(WHAT, "Episodes at a time; one a machine.", metavar="N", min=1)]
 KeepGoing = Annotated[
     bool | None,
     option(

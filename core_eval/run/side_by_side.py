@@ -1,4 +1,7 @@
-"""A run whose simulated episodes go side by side: worker processes take them in turn, and write one log."""
+"""A run whose episodes go side by side: worker processes take them in turn, and write one log.
+
+Simulators are many; a rig that is a machine belongs to the worker that took its first episode.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from core_eval.log import RunLog
 from core_eval.log.events import Emit, EpisodePlanned
 from core_eval.rig.signals import StopRequested, StopSignals
 from core_eval.rig.simulator_process import RigError
-from core_eval.run.config import RunConfig
+from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import Parts
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side_worker import Ended, work
@@ -47,12 +50,15 @@ class SideBySide:
         """Prepare a run with `jobs` workers.
 
         Raises:
-            ConfigError: a rig is a machine, or runs elsewhere; or a person is to be asked.
+            ConfigError: all are on one rig that is a machine, or runs elsewhere; or a person is to be asked.
         """
-        for ref in dict.fromkeys(cell.rig for cell in config.cells):
+        refs = list(dict.fromkeys(cell.rig for cell in config.cells))
+        # Of a simulator that is started each worker has one of its own.
+        self._single = {ref for ref in refs if not ((rig := load_rig(ref)).in_process or rig.spawn)}
+        if self._single == set(refs) and len(refs) == 1:
+            raise ConfigError(f"--jobs: {refs[0]} is one machine, and has one worker; leave --jobs out")
+        for ref in refs:
             rig = load_rig(ref)
-            if rig.world is None:
-                raise ConfigError(f"--jobs runs simulated rigs only: {ref} is one machine; leave --jobs out")
             if (mode := config.guard or rig.guard) in (GuardMode.CONFIRM, GuardMode.TWIN):
                 raise ConfigError(f"--jobs: guard {mode} asks of one episode at a time; leave --jobs out")
         if any(rule.action is RuleAction.CONFIRM for rule in config.rules):
@@ -81,7 +87,7 @@ class SideBySide:
 
     def _go(self, run_id: int, done: frozenset[int]) -> None:
         config = self._run.config
-        plan = {number: cell.agent for number, cell, _ in config.plan() if number not in done}
+        plan = {number: cell for number, cell, _ in config.plan() if number not in done}
         # The parts are loaded once. Nothing of the parent's log is used in a worker: it opens its own.
         fork = multiprocessing.get_context("fork")
         workers: list[Worker] = []
@@ -107,26 +113,35 @@ class SideBySide:
                     worker.process.join()
         self._run.end()
 
-    def _distribute(self, workers: Sequence[Worker], plan: dict[int, str], signals: StopSignals) -> None:
+    def _distribute(self, workers: Sequence[Worker], plan: dict[int, Cell], signals: StopSignals) -> None:
         """Give each worker the next episode as soon as it has none, until none is left.
 
         Raises:
             Exception: what ended a worker's run, once the others have ended their episodes.
         """
         total, begun = len(plan), time.monotonic()
-        waiting = iter(sorted(plan))
+        waiting = dict.fromkeys(sorted(plan))
+        owners: dict[str, Worker] = {}
         broken: BaseException | None = None
 
         def give(worker: Worker) -> None:
             names = self._run.config.names
             worker.number = None
-            for number in waiting if broken is None else ():
-                if names[plan[number]] not in self.failed:
-                    worker.number = number
-                    # A worker that has died is told of where its answer is awaited.
-                    with suppress(OSError):
-                        worker.pipe.send(number)
-                    break
+
+            def may(number: int) -> bool:
+                cell = plan[number]
+                return names[cell.agent] not in self.failed and owners.get(cell.rig, worker) is worker
+
+            number = next(filter(may, waiting), None) if broken is None else None
+            if number is None:
+                return
+            del waiting[number]
+            if (rig := plan[number].rig) in self._single:
+                owners[rig] = worker
+            worker.number = number
+            # A worker that has died is told of where its answer is awaited.
+            with suppress(OSError):
+                worker.pipe.send(number)
 
         for worker in workers:
             give(worker)

@@ -9,15 +9,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bridge_rig import Mosquitto
 from processes import wait_for
 
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogError, LogReader
+from core_eval.rig.serve_simulator import ServedSimulator
 from core_eval.run.episode import EpisodeFailed
 
 OF_THE_MACHINE = (
@@ -76,6 +78,33 @@ def test_what_it_is_not_for(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main([*task, *options]) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_each_machine_has_one_worker(capsys: pytest.CaptureFixture[str]) -> None:
+    with ExitStack() as stack:
+        broker = stack.enter_context(Mosquitto())
+        for name in ("farm_rover", "navigation"):
+            served = ServedSimulator(name, mqtt=broker.url, rig=name).command()
+            stack.enter_context(ended_at_last(served))
+            Path(f"{name}.yaml").write_text(f"name: {name}\nurl: {broker.url}/{name}\ndevice: {name}\n")
+        command = ["--rig", "farm_rover.yaml", "--rig", "navigation.yaml", "--agent", "oracle"]
+        command += ["--task", "water_one_plant", "--task", "nav_whole_patrol", "--episodes", "2"]
+        rows = scored(capsys, *command, "--jobs", "3", "--db", "log.db")
+    assert len(rows) == 4
+    with LogReader(Path("log.db")) as log:
+        pairs = log.connection.execute("SELECT DISTINCT rig, pid FROM episode").fetchall()
+    assert sorted(rig for rig, _ in pairs) == ["farm_rover", "navigation"]
+    assert len({process for _, process in pairs}) == 2
+
+
+@contextmanager
+def ended_at_last(command: list[str]) -> Iterator[None]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        yield
+        process.terminate()
 
 
 def test_an_error_keeps_its_parts_between_processes() -> None:
