@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -49,6 +50,11 @@ def serve(
         lambda path: [*PYTHON, "core_eval.cli.serve_send", str(path)],
     )
     with ExitStack() as stack:
+        lock = stack.enter_context((schedule.folder / ".lock").open("a"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"{file}: another `pathrig serve` works in {schedule.folder}; end it") from None
         if schedule.keys.collect is not None:
             collector = Collector(schedule.keys.collect.url, schedule.folder, partial(print, flush=True))
             stack.callback(collector.close)

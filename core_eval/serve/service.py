@@ -155,11 +155,19 @@ class Service:
         entry = worker.entry = worker.waiting.popleft()
         log = self.folder / name / f"{day_of(now)}.db"
         words = [f"--rig={worker.rig}", f"--db={log}", *self._schedule.options(entry, int(now))]
-        worker.process = self._open(
-            self._commands.work(worker.rig, worker.ask, words), log.with_suffix(".log")
-        )
         worker.begun, worker.asked_to_end = time.monotonic(), None
-        worker.state = "works"
+        try:
+            worker.process = self._open(
+                self._commands.work(worker.rig, worker.ask, words), log.with_suffix(".log")
+            )
+        except OSError as error:
+            # Too little memory or too many processes, perhaps not for long.
+            print(f"{name}: {entry.name}: cannot be started: {error.strerror}", flush=True)
+            worker.entry = None
+            worker.waiting.appendleft(entry)
+            worker.not_before = worker.begun + self._keys.ask_again
+        else:
+            worker.state = "works"
 
     def _open(self, words: list[str], output: Path) -> subprocess.Popen[bytes]:
         with output.open("ab") as file:
@@ -234,7 +242,10 @@ class Service:
         output = self.folder / f"{kind}.log"
         if output.is_file() and output.stat().st_size > 1_000_000:
             output.replace(output.with_suffix(".log.1"))
-        self._helpers[kind] = self._open(words, output)
+        try:
+            self._helpers[kind] = self._open(words, output)
+        except OSError as error:
+            print(f"{kind}: cannot be started: {error.strerror}", flush=True)
 
     def _tidy(self) -> None:
         """Delete what the file's rules no longer keep, and find what is to be copied."""

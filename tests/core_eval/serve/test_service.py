@@ -1,5 +1,6 @@
 """`pathrig serve` as a process: works on schedule, tells systemd, and stops rigs truthfully."""
 
+import fcntl
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ from bridge_rig import Mosquitto
 from processes import ended, wait_for
 
 from configs.suites import read_suite
+from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader, RunLog
 from core_eval.log.events import ignore
 from core_eval.run.config import Cell, RunConfig
@@ -166,6 +168,33 @@ def test_what_one_service_runs_another_collects(tmp_path: Path) -> None:
     assert copy.relative_to(there / "out") == Path("farm") / original.relative_to(here / "out")
     with LogReader(copy) as one, LogReader(original) as other:
         assert one.steps(1) == other.steps(1) != []
+
+
+def test_a_folder_has_one_service(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "serve.yaml"
+    file.write_text(LONG.replace("barn.yaml", "'sim:navigation'"))
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main(["serve", str(file)]) == 2
+    assert "another `pathrig serve` works in" in capsys.readouterr().err
+
+
+def test_a_worker_that_cannot_be_started_is_tried_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "serve.yaml"
+    file.write_text(LONG.replace("barn.yaml", "'sim:navigation'") + "ask_again: 2s\n")
+    schedule = Schedule(file)
+    wrong = Commands(lambda *_: [str(tmp_path / "no program")], lambda *_: [], lambda _: [])
+    service = Service(schedule, wrong, Notifier({}))
+    for name in service.workers:
+        (schedule.folder / name).mkdir(parents=True)
+    service._tick()
+    assert capsys.readouterr().out.count("cannot be started: No such file or directory") == 2
+    service._tick()
+    assert capsys.readouterr().out == ""
+    assert all(len(worker.waiting) == 1 for worker in service.workers.values())
 
 
 def test_old_logs_go_when_they_are_sent(tmp_path: Path) -> None:
