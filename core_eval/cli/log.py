@@ -34,7 +34,7 @@ from sims.picture_error import PictureError
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
 app.command("verify", hidden=True)(verify)
 FormatName = Literal[
-    "csv", "jsonl", "parquet", "openai", "otel", "inspect", "mcap", "rrd", "paper", "datasette"
+    "csv", "jsonl", "parquet", "openai", "otel", "inspect", "mcap", "rrd", "lerobot", "paper", "datasette"
 ]
 Log = Annotated[Path, typer.Argument(help="A log; a run may be writing to it.")]
 
@@ -87,7 +87,7 @@ def export(
             "--out",
             "-o",
             help="The file to write (jsonl, otel, datasette), or the folder of files (csv, parquet, inspect, "
-            "mcap, rrd, paper); existing files of the same names are replaced.",
+            "mcap, rrd, lerobot, paper); existing files of the same names are replaced.",
         ),
     ],
     form: Annotated[FormatName, typer.Option("--format", help="The format.")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from core_eval.export import (
     datasette,
     inspect_logs,
     jsonl,
+    lerobot,
     mcap_files,
     openai_messages,
     otel,
@@ -32,11 +34,13 @@ class ExportFormat:
         name: as in `--format NAME`.
         write: writes the episodes of these ids to a path that does not exist yet, and shows its progress.
         folder: whether it writes a folder of files; else one file.
+        own: a file by which its folder is known, where it also writes folders, which are replaced as a whole.
     """
 
     name: str
     write: Callable[[LogReader, Sequence[int], Path, Tracked], None]
     folder: bool
+    own: str | None = None
 
 
 FORMATS = (
@@ -48,6 +52,7 @@ FORMATS = (
     ExportFormat("inspect", inspect_logs.write, folder=True),
     ExportFormat("mcap", mcap_files.write, folder=True),
     ExportFormat("rrd", rrd.write, folder=True),
+    ExportFormat("lerobot", lerobot.write, folder=True, own=lerobot.INFO),
     ExportFormat("paper", paper_tables.write, folder=True),
     ExportFormat("datasette", datasette.write, folder=False),
 )
@@ -77,6 +82,8 @@ def export(
         if form.folder:
             path.mkdir(exist_ok=True)
             for file in sorted(written.iterdir()):
+                if file.is_dir():
+                    shutil.rmtree(path / file.name, ignore_errors=True)
                 file.replace(path / file.name)
         else:
             written.replace(path)
@@ -90,5 +97,7 @@ def _check(log: LogReader, form: ExportFormat, path: Path) -> None:
         raise ExportError(f"-o {path}: --format {form.name} writes a folder, and this is a file")
     if not form.folder and path.is_dir():
         raise ExportError(f"-o {path}: is a folder; --format {form.name} writes a file")
+    if form.own is not None and path.exists() and not (path / form.own).exists() and any(path.iterdir()):
+        raise ExportError(f"-o {path}: holds other files, and --format {form.name} needs a folder of its own")
     if path.exists() and path.samefile(log.path):
         raise ExportError(f"-o {path}: is the log itself; name another file")

@@ -18,8 +18,8 @@ from core_eval.export import FORMATS
 from core_eval.log import LogReader
 from core_eval.log.row_map import named
 
-NAMES = [form.name for form in FORMATS if form.name != "rrd"]
-"""Rerun is a heavy counterpart, and gives its recordings random ids: `test_rrd.py`."""
+NAMES = [form.name for form in FORMATS if form.name not in ("rrd", "lerobot")]
+"""Rerun gives its recordings random ids, and LeRobot takes one device: they have tests of their own."""
 
 
 @pytest.fixture
