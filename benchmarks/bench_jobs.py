@@ -4,7 +4,8 @@ python benchmarks/bench_jobs.py [--jobs 1 2 4] [--slots 4] [--seconds 0.5] [--fr
 
 A stand-in of a server answers each request after some seconds, so many at a time, and calls a tool twice
 before it ends an episode. Each number of jobs has a log of its own, in turn, on the same machine. Printed as
-JSON: wall and processor seconds of the whole command, ratios to the first, and the most requests that were open at once.
+JSON: wall and processor seconds of the whole command, ratios to the first, and the most requests that were
+open at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks of a bundle's episodes: each is of a cell of its run's configuration, and of a task of this kit.
 
-A task is held against what this kit has under the same suite: its words, automaton, goal and start. Of a suite
-that is a file this kit has none: what is read here is what it ships.
+A task is held against what this kit has under the same suite: its words, automaton, goal and start. Of a
+suite that is a file this kit has none: what is read here is what it ships.
 """
 
 from __future__ import annotations
