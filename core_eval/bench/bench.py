@@ -17,7 +17,8 @@ from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
 from core_eval.bench.draws import Draw, by_seed, draws
 from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import Emit
+from core_eval.log.events import Emit, EpisodePlanned, Event
+from core_eval.rig.host_check import Host, Slowdowns
 from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
@@ -114,6 +115,7 @@ class Bench:
     Attributes:
         tell: told what is done, in lines.
         emit: gets the events of its runs.
+        host: the machine, which is asked whether it is slowed down.
     """
 
     plan: BenchPlan
@@ -121,6 +123,7 @@ class Bench:
     log: Path
     tell: Tell
     emit: Emit
+    host: Host = field(default_factory=Host)
     _out: dict[str, str] = field(default_factory=dict)
     _kept: dict[str, list[EpisodeRow]] | None = None
 
@@ -222,17 +225,27 @@ class Bench:
             seed=seed,
             keep_going=True,
         )
+        slowed = Slowdowns(self.host)
+
+        def heard(event: Event) -> None:
+            if isinstance(event, EpisodePlanned):
+                slowed.look()
+            self.emit(event)
+
         try:
             parts = load_parts(config)
             with RunLog(self.log) as log:
-                run: Run | SideBySide = Run(config, parts, log, self.emit)
+                run: Run | SideBySide = Run(config, parts, log, heard)
                 if plan.jobs > 1:
-                    run = SideBySide(config, parts, log, self.emit, plan.jobs)
+                    run = SideBySide(config, parts, log, heard, plan.jobs)
                 run.start()
         except (AgentSpecError, BackendError) as error:
             return str(error)
         finally:
             self._kept = None
+            slowed.look()
+            if slowed.words:
+                self.tell(f"{one.name}: the machine was slowed down meanwhile: {slowed.words}")
         return next(iter(run.failed.values()), None)
 
     def _rows(self, one: Candidate, drawn: Sequence[Draw[Place]]) -> list[EpisodeRow]:

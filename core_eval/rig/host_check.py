@@ -273,13 +273,50 @@ def _throttling(host: Host) -> Iterator[HostFinding]:
     yield from known or [HostFinding("throttling", "ok", "nothing says that this machine is slowed down")]
 
 
-def _raspberry(host: Host) -> Iterator[HostFinding]:
+class Slowdowns:
+    """What slows a machine down from now on: what a Raspberry Pi says at each look, and counts that rise."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._before = _slowdown_counts(host)
+        self._seen: set[str] = set()
+
+    def look(self) -> None:
+        """Look once more."""
+        bits = _raspberry_bits(self._host) or 0
+        self._seen |= {name for bit, name in NOW_BITS.items() if bits >> bit & 1}
+        counts = _slowdown_counts(self._host)
+        self._seen |= {name for name, count in counts.items() if count > self._before.get(name, 0)}
+
+    @property
+    def words(self) -> str:
+        """What was seen; empty where nothing was."""
+        return ", ".join(sorted(self._seen))
+
+
+def _slowdown_counts(host: Host) -> dict[str, float]:
+    """Return how often a Jetson's supply, or an Intel processor's heat, has slowed it down."""
+    found = {
+        f"over-current {path.name.partition('_')[0]}": host.number(path) or 0
+        for path in host.find("sys/class/hwmon/hwmon*/oc*_event_cnt")
+    }
+    hot = host.find("sys/devices/system/cpu/cpu*/thermal_throttle/package_throttle_count")
+    return found | ({"heat": sum(host.number(path) or 0 for path in hot)} if hot else {})
+
+
+def _raspberry_bits(host: Host) -> int | None:
     text = host.run(["vcgencmd", "get_throttled"]) or ""
     match = re.search(r"throttled=0x([0-9a-fA-F]+)", text)
     word = match[1] if match else host.read("sys/devices/platform/soc/soc:firmware/get_throttled")
     try:
-        bits = int(word, 16)
+        return int(word, 16)
     except ValueError:
+        return None
+
+
+def _raspberry(host: Host) -> Iterator[HostFinding]:
+    bits = _raspberry_bits(host)
+    if bits is None:
         return
     now = [name for bit, name in NOW_BITS.items() if bits >> bit & 1]
     before = [name for bit, name in NOW_BITS.items() if bits >> bit + 16 & 1]

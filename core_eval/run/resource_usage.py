@@ -3,10 +3,12 @@
 Energy comes from the first of these sources that exists:
 
 - RAPL (Linux powercap, `intel-rapl:*/energy_uj`; AMD's counters appear there too): processor packages and
-  their memory, by counters that wrap at `max_energy_range_uj`.
+  their memory, by counters that wrap at `max_energy_range_uj`; with NVIDIA's cards, where NVML tells their
+  power.
 - an INA3221 under hwmon, as Jetson boards have it: the board's input rail (mV times mA), or all its rails.
 - a power sensor under hwmon (`power1_input`, microwatts), such as an INA2xx on a Raspberry Pi's bus.
 - the power management chip of a Raspberry Pi 5, by `vcgencmd pmic_read_adc`: the rails on the board, not USB.
+- NVML alone: the cards without the rest of the machine.
 
 Powers are read by a thread, and integrated by the trapezoidal rule. What the machine takes while it idles is
 measured before the first run of models.
@@ -77,6 +79,24 @@ class CounterMeter:
         return self._micro / 1e6
 
 
+class SumMeter:
+    """Adds meters of different parts of a machine."""
+
+    def __init__(self, *meters: Meter) -> None:
+        self.name = " + ".join(one.name for one in meters)
+        self._meters = meters
+
+    def read(self) -> None:
+        """Read all of them."""
+        for one in self._meters:
+            one.read()
+
+    @property
+    def joules(self) -> float:
+        """The energy between the first and the last reading, J."""
+        return sum(one.joules for one in self._meters)
+
+
 class PowerMeter:
     """Integrates a power, W, over time."""
 
@@ -102,7 +122,7 @@ class PowerMeter:
 
 def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.monotonic) -> Meter | None:
     """Return the first meter that this user can read; None if there is none."""
-    for make in (_rapl, _ina3221, _hwmon_power, _pmic):
+    for make in (_rapl_with_cards, _rapl, _ina3221, _hwmon_power, _pmic, _nvml):
         try:
             meter = make(sys_root, clock)
             if meter is not None:
@@ -208,6 +228,31 @@ def _rapl(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
     zones = sorted((sys_root / "class" / "powercap").glob("intel-rapl:*"))
     wanted = [zone for zone in zones if re.match(r"package|dram", _text(zone / "name"))]
     return CounterMeter("rapl", wanted) if wanted else None
+
+
+def _rapl_with_cards(sys_root: Path, clock: Callable[[], float]) -> Meter | None:
+    processor, cards = _rapl(sys_root, clock), _nvml(sys_root, clock)
+    return None if processor is None or cards is None else SumMeter(processor, cards)
+
+
+def _nvml(_sys_root: Path, clock: Callable[[], float]) -> Meter | None:
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        cards = [pynvml.nvmlDeviceGetHandleByIndex(k) for k in range(pynvml.nvmlDeviceGetCount())]
+    except pynvml.NVMLError:
+        return None
+
+    def watts() -> float:
+        try:
+            return sum(float(pynvml.nvmlDeviceGetPowerUsage(card)) for card in cards) / 1000
+        except pynvml.NVMLError as error:
+            raise ValueError(f"NVML: {error}") from None
+
+    return PowerMeter(f"nvml {len(cards)}", watts, clock) if cards else None
 
 
 def _ina3221(sys_root: Path, clock: Callable[[], float]) -> Meter | None:

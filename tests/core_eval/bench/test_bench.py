@@ -211,6 +211,17 @@ def test_a_budget_holds_for_few_models_too(capsys, tmp_path):
     assert 1 <= found["cards"][0]["fresh"] < 60
 
 
+def test_a_machine_that_is_slowed_down_is_told(capsys, tmp_path, monkeypatch):
+    program = tmp_path / "vcgencmd"
+    program.write_text("#!/bin/sh\necho throttled=0x50005\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert main(["bench", "oracle", "--suite", "crud", "--fresh", "1", "--db", str(tmp_path / "b.db")]) == 0
+    assert (
+        "oracle: the machine was slowed down meanwhile: throttled, under-voltage" in capsys.readouterr().err
+    )
+
+
 def test_what_is_no_bundle_is_refused_in_one_line(capsys, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK no zip")
     with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:

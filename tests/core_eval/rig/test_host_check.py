@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core_eval.rig.host_check import SLEEP_TARGETS, Host, HostFinding, check_host, check_memory
+from core_eval.rig.host_check import SLEEP_TARGETS, Host, HostFinding, Slowdowns, check_host, check_memory
 from firmware_bridge.serial.ports import PortInfo
 
 PORT = PortInfo("/dev/ttyUSB0", vid=0x0403, pid=0x6001)
@@ -186,3 +186,25 @@ def test_memory(host: Make, tmp_path: Path, free: int, weight: str) -> None:
     write(tmp_path, "proc/meminfo", f"MemTotal: 8000000 kB\nMemAvailable: {free * 1024} kB\n")
     assert check_memory(host(), 1000 * 2**20, "a.gguf").weight == weight
     assert check_memory(host(root=tmp_path / "none"), 1, "a.gguf").weight == "warning"
+
+
+def test_what_slows_a_machine_down_is_told_by_what_rises(tmp_path: Path) -> None:
+    def put(name: str, text: object) -> None:
+        file = tmp_path / "sys" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+
+    put("class/hwmon/hwmon1/oc3_event_cnt", 7)
+    put("devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", 90)
+    slowed = Slowdowns(Host(root=tmp_path, run=lambda _: None))
+    slowed.look()
+    assert slowed.words == ""
+    put("class/hwmon/hwmon1/oc3_event_cnt", 8)
+    put("devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", 91)
+    slowed.look()
+    assert slowed.words == "heat, over-current oc3"
+    put("devices/platform/soc/soc:firmware/get_throttled", "4")
+    slowed.look()
+    put("devices/platform/soc/soc:firmware/get_throttled", "40000")
+    slowed.look()
+    assert slowed.words == "heat, over-current oc3, throttled"

@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,6 +93,42 @@ def test_a_power_sensor_on_the_bus(tmp_path: Path) -> None:
     for clock.now in (1.0, 3.5):
         meter.read()
     assert (meter.name, meter.joules) == ("ina219", pytest.approx(10.0))
+
+
+def test_cards_are_added_to_the_processor_or_measured_alone(tmp_path, monkeypatch) -> None:
+    class Error(Exception):
+        pass
+
+    watts = {0: 50_000, 1: 30_000}
+
+    def power(card: int) -> int:
+        if not watts:
+            raise Error("lost")
+        return watts[card]
+
+    nvml = SimpleNamespace(
+        NVMLError=Error,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda k: k,
+        nvmlDeviceGetPowerUsage=power,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    clock = Clock()
+    alone = find_meter(tmp_path / "none", clock)
+    write(tmp_path, zone("0", "package-0", 0))
+    both = find_meter(tmp_path, clock)
+    assert alone is not None and both is not None
+    for clock.now, micro in ((0.0, 0), (2.0, 7_000_000)):
+        write(tmp_path, zone("0", "package-0", micro))
+        alone.read()
+        both.read()
+    assert (alone.name, alone.joules) == ("nvml 2", pytest.approx(160.0))
+    assert (both.name, both.joules) == ("rapl + nvml 2", pytest.approx(167.0))
+    watts.clear()
+    with pytest.raises(ValueError, match="NVML: lost"):
+        both.read()
+    assert (meter := find_meter(tmp_path, clock)) is not None and meter.name == "rapl"
 
 
 def test_a_raspberry_pi_tells_its_rails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
