@@ -234,8 +234,8 @@ def bare(path: Path, operations: Sequence[tuple[str, Any]], threads: int) -> dic
 
 
 def options(threads: int) -> dict[str, Any]:
-    """Return the options of all runs."""
-    return {"n_ctx": 4096, "n_threads": threads, "kv_type": "q8_0"}
+    """Return the options of all runs; a prompt from disk would be one that only the harness has."""
+    return {"n_ctx": 4096, "n_threads": threads, "kv_type": "q8_0", "prompt_cache": False}
 
 
 def memory(path: Path, n_ctx: int, kv_type: str) -> float:

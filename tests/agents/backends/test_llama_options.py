@@ -62,7 +62,7 @@ def test_a_small_model_runs_on_one_thread_and_another_on_all_cores(tiny: Path, m
     assert answered(tiny)[1]["n_threads"] == 1
     monkeypatch.setattr("agents.backends.llama_backend.SMALL_MODEL", 0)
     monkeypatch.setattr("agents.backends.llama_backend.physical_cores", lambda: 2)
-    assert answered(tiny)[1]["n_threads"] == 2
+    assert answered(tiny, prompt_cache=False)[1]["n_threads"] == 2
 
 
 @pytest.mark.parametrize(
