@@ -17,7 +17,7 @@ from core_eval.report.tables.texts import cell
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.episodes import marked
 from core_eval.score.metrics import BY_NAME
-from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
+from core_eval.statistics.estimates import QUANTILES, Estimate, pass_hat_k, summarize
 from core_eval.statistics.intervals import Floats, Groups
 from core_eval.traces.memo import Memo
 from core_eval.traces.scored_traces import SCORE_NAMES, Scored
@@ -44,15 +44,16 @@ class TraceSummary:
 
     def add(self, one: Scored) -> None:
         """Take one more trace with its scores."""
-        if "error" in one.scores:
+        trace, scores, _, identity = one
+        if "error" in scores:
             self.failed += 1
             return
         self.scored += 1
-        task = str(one.trace.task)
+        task = str(trace.task)
         group = self._tasks.get(task)
         if group is None:
             group = self._tasks[task] = _Group()
-        group.add(one.scores, one.identity)
+        group.add(scores, identity)
 
     def merge(self, other: TraceSummary) -> None:
         """Take the traces of another summary, too."""
@@ -102,17 +103,18 @@ class TraceSummary:
         names = [name for name in SCORE_NAMES if name != "exact"]
         numbers = ("traces", *(BY_NAME[name].heading for name in names))
         table = Table("task", *numbers, optional=LEAVING, numbers=numbers)
-        rows = [(task, [group], _spread([group])) for task, group in self._tasks.items()]
+        rows = [(task, [group]) for task, group in self._tasks.items()]
         if len(rows) != 1:
-            rows.append(("all", list(self._tasks.values()), _spread(self._tasks.values())))
-        for task, groups, found in rows:
+            rows.append(("all", list(self._tasks.values())))
+        for task, groups in rows:
+            found = _spread(groups, quantiles=())
             count = sum(map(len, groups))
             cells = [marked(cell(name, found[name].mean), found[name]) for name in names]
             distinct = sum(group.tries().distinct for group in groups)
             traces = str(count) if distinct == count else f"{count}\n{distinct} distinct"
             table.add_row(Text(task), traces, *cells)
         if gated:
-            value = self._gated_minimum(rows[-1][2])
+            value = self._gated_minimum(found)
             table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
         return table
 
@@ -134,7 +136,8 @@ class _Group:
     """
 
     def __init__(self) -> None:
-        self.values = {name: array("d") for name in SCORE_NAMES}
+        # Row by row, in the order of SCORE_NAMES.
+        self._values = array("d")
         self.rows = array("q")
         self.identities = array("q")
         self._bounds: list[tuple[int, Sequence[str]]] = []
@@ -151,8 +154,7 @@ class _Group:
 
     def _new_row(self, scores: Mapping[str, Any]) -> int:
         row = len(self._passed)
-        for name, values in self.values.items():
-            values.append(nan if scores[name] is None else scores[name])
+        self._values.extend([nan if (score := scores[name]) is None else score for name in SCORE_NAMES])
         self._passed.append(scores["accepted"] and not scores["harmful_calls"])
         if "bounds" in scores:
             self._bounds.append((row, tuple(scores["bounds"])))
@@ -165,8 +167,7 @@ class _Group:
     def merge(self, other: _Group) -> None:
         """Take the traces of another group, too."""
         before = len(self._passed)
-        for name, values in self.values.items():
-            values.extend(other.values[name])
+        self._values.extend(other._values)
         self.rows.extend(before + row for row in other.rows)
         self.identities.extend(other.identities)
         self._passed.extend(other._passed)
@@ -174,7 +175,9 @@ class _Group:
 
     def of(self, name: str) -> Floats:
         """Return the values of a score, one for each trace."""
-        return np.frombuffer(self.values[name])[np.frombuffer(self.rows, np.int64)]
+        table = np.frombuffer(self._values).reshape(-1, len(SCORE_NAMES))
+        found: Floats = table[:, SCORE_NAMES.index(name)][np.frombuffer(self.rows, np.int64)]
+        return found
 
     @property
     def passed(self) -> int:
@@ -204,7 +207,7 @@ def _values(groups: Iterable[_Group], name: str) -> Floats:
     return np.concatenate([group.of(name) for group in groups])
 
 
-def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
+def _spread(groups: Collection[_Group], quantiles: Sequence[float] = QUANTILES) -> dict[str, Estimate]:
     if not groups:
         return dict.fromkeys(SCORE_NAMES, Estimate())
     tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -221,6 +224,7 @@ def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
             keys,
             flag=BY_NAME[name].kind == "flag",
             limits=BY_NAME[name].limits,
+            quantiles=quantiles,
             inexact=inexact[name],
         )
         for name in SCORE_NAMES
