@@ -280,10 +280,13 @@ def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
 
 
 def pooled(found: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the mean slope of legs, weighted by precision, and its upper bound of 95 %."""
+    """Return the mean slope of legs, weighted by precision, and its upper bound of 95 %.
+
+    A leg in which nothing changed has no error, and so no weight: then the worst leg's.
+    """
     if any(error == 0 for _, error in found):
-        worst = max(rise for rise, _ in found)
-        return worst, worst
+        alone = quantile(0.95, BLOCKS - 2)
+        return max(((rise, rise + alone * error) for rise, error in found), key=lambda pair: pair[1])
     weights = [1 / error**2 for _, error in found]
     rise = sum(weight * one for weight, (one, _) in zip(weights, found, strict=True)) / sum(weights)
     return rise, rise + quantile(0.95, len(found) * (BLOCKS - 2)) * sum(weights) ** -0.5

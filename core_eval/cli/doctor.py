@@ -17,6 +17,7 @@ from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
 from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
+from core_eval.cli.schedules import schedule_of
 from core_eval.report.tables.fitted_table import Table
 from core_eval.rig.check import check_rig
 from core_eval.rig.host_check import Host, HostFinding, check_host, check_memory
@@ -27,7 +28,11 @@ STYLE = {"ok": "green", "warning": "yellow", "fault": "bold red"}
 
 def doctor(
     rig: Annotated[
-        list[str] | None, typer.Argument(metavar="RIG...", help="Rigs by name, YAML file or URL.")
+        list[str] | None,
+        typer.Argument(
+            metavar="RIG|SERVE.yaml...",
+            help="Rigs by name, YAML file or URL; a file of `serve` stands for all its rigs.",
+        ),
     ] = None,
     agent: Annotated[
         str, typer.Option(metavar="SPEC", help="The agent, whose model has to fit into the memory.")
@@ -45,7 +50,9 @@ def doctor(
         findings = check_host(host)
         findings += _model(host, agent)
         for one in rig or []:
-            findings += _rig(load_rig(one))
+            schedule = schedule_of(one)
+            refs = [one] if schedule is None else [ref for ref, _ in schedule.rigs.values()]
+            findings += [finding for ref in refs for finding in _rig(load_rig(ref))]
     if json:
         print_json([asdict(finding) for finding in findings])
     else:

@@ -91,13 +91,10 @@ def _serve(
 
 def _served(name: str) -> dict[str, Path]:
     """Return the folders of a schedule's rigs, by their headings; none where the file is no schedule."""
-    from configs.yaml_file import load_yaml
-    from core_eval.serve.serve_file import Schedule
+    from core_eval.cli.schedules import schedule_of
 
-    if not (_is_yaml(name) and Path(name).is_file() and "schedule" in load_yaml(Path(name)).data):
-        return {}
-    schedule = Schedule(Path(name))
-    return {f"{name}: {rig}": schedule.folder / rig for rig in schedule.rigs}
+    schedule = schedule_of(name)
+    return {} if schedule is None else {f"{name}: {rig}": schedule.folder / rig for rig in schedule.rigs}
 
 
 def _rig(name: str) -> RigConfig:

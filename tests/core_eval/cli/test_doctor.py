@@ -8,7 +8,7 @@ from agents.backends.gguf_memory import memory_needed
 from core_eval.cli.main import main
 from core_eval.rig import host_check
 
-RIGS = ("sim:navigation", "serial:///dev/ttyNone7", "mqtt://127.0.0.1:9/x")
+RIGS = ("serve.yaml", "serial:///dev/ttyNone7", "mqtt://127.0.0.1:9/x")
 
 
 def test_a_rig_that_answers_and_one_that_does_not(
@@ -16,6 +16,9 @@ def test_a_rig_that_answers_and_one_that_does_not(
 ) -> None:
     monkeypatch.setattr(host_check, "SCANT_DISK", 0)
     monkeypatch.setattr(host_check, "LEAST_DISK", 0)
+    monkeypatch.chdir(tmp_path)
+    work = "suites: [navigation], agents: [done]"
+    Path("serve.yaml").write_text(f"rigs: ['sim:navigation']\nschedule: [{{name: a, every: 1h, {work}}}]")
     status = main(
         ["doctor", *RIGS, "--json", "--agent", "oracle", "--folder", str(tmp_path)],
     )
