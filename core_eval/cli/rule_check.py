@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from io import BytesIO
 from itertools import chain
@@ -30,11 +30,15 @@ ALL, NOT_ALL = 0, 1
 
 
 class Checked(NamedTuple):
-    """A trace with its violations, and how many argument values stand where; of a bad line only the fault."""
+    """A trace with its violations, how many argument values stand where, and the tools that lack a schema.
+
+    Of a bad line only the fault.
+    """
 
     trace: str | int = ""
     findings: Sequence[Finding] = ()
     places: Mapping[PlaceKind, int] = {}
+    without_schema: Set[str] = frozenset()
     fault: str | None = None
 
 
@@ -45,7 +49,8 @@ def checked(rules: Sequence[Rule], lines: Iterable[bytes], name: str, first: int
             yield Checked(fault=trace.error)
         else:
             told = Told(trace.prompt, trace.tools)
-            yield Checked(trace.id, violations(rules, in_groups(trace.calls), told), told.places_found)
+            found = violations(rules, in_groups(trace.calls), told)
+            yield Checked(trace.id, found, told.places_found, told.without_schema)
 
 
 def _part(rules: Sequence[Rule], name: str, block: bytes, first: int) -> list[Checked]:
@@ -68,7 +73,7 @@ def _tallied(rules: Sequence[Rule], found: Iterable[Checked], *, as_json: bool) 
             tally.unread += 1
             print(f"pathrig: {one.fault}", file=sys.stderr)
         else:
-            tally.add(one.trace, one.findings, one.places)
+            tally.add(one.trace, one.findings, one.places, one.without_schema)
     return _finish(tally, as_json=as_json)
 
 
@@ -83,7 +88,8 @@ def check_log(rules: Sequence[Rule], db: Path, *, as_json: bool) -> int:
                 if episode.status != "running":
                     told = told_at_first(reader, episode)
                     calls = logged_calls(reader, episode, rules)
-                    tally.add(episode_id, violations(rules, calls, told), told.places_found)
+                    found = violations(rules, calls, told)
+                    tally.add(episode_id, found, told.places_found, told.without_schema)
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

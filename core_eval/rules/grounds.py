@@ -225,6 +225,7 @@ class Told:
         texts: all, oldest first.
         heard_last: what the user said last, between two calls.
         places_found: how many values of the calls so far stand where, if it was asked.
+        without_schema: the tools of calls whose schema a rule asked for, and that have none.
     """
 
     def __init__(self, prompt: str = "", tools: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -239,6 +240,7 @@ class Told:
         self._looked_up: tuple[str, Mapping[str, Any], list[tuple[Argument, Place]]] | None = None
         self._k = 0
         self.places_found: Counter[PlaceKind] = Counter()
+        self.without_schema: set[str] = set()
         if prompt:
             self._read(PlaceKind.PROMPT, prompt)
 

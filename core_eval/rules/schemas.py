@@ -47,7 +47,11 @@ def schema_faults(written: Any) -> Callable[[Made], str]:
         if written != ANY_TOOL and tool not in written:
             return ""
         own = made.told.schema(tool) if made.told else None
-        return "" if own is None else _fault(to_json(own), made.call.arguments, is_foreign=True)
+        if own is None:
+            if made.told:
+                made.told.without_schema.add(tool)
+            return ""
+        return _fault(to_json(own), made.call.arguments, is_foreign=True)
 
     return evidence
 

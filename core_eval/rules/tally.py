@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,6 +134,7 @@ class RuleTally:
         acts: executed violations, several by one call counted once.
         unread: lines that were no trace.
         places: how many argument values stand where, if a rule asks.
+        without_schema: the tools whose calls a rule cannot judge, as their schemas are not known.
     """
 
     rules: Sequence[Rule]
@@ -143,13 +144,21 @@ class RuleTally:
     unread: int = 0
     groups: dict[tuple[str, str, str | None], Group] = field(default_factory=dict)
     places: Counter[PlaceKind] = field(default_factory=Counter)
+    without_schema: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.counts = {rule.id: RuleCount(rule) for rule in self.rules}
 
-    def add(self, trace: Trace, findings: Sequence[Finding], places: Mapping[PlaceKind, int]) -> None:
-        """Take a trace's violations, as `violations` returns them, and how many values stand where."""
+    def add(
+        self,
+        trace: Trace,
+        findings: Sequence[Finding],
+        places: Mapping[PlaceKind, int],
+        without_schema: Set[str],
+    ) -> None:
+        """Take a trace's violations, as `violations` returns them; the others are as the attributes."""
         self.places.update(places)
+        self.without_schema |= without_schema
         executed = [one for one in findings if one.tier is Tier.EXECUTED]
         self.violating += bool(executed)
         self.acts += sum(1 for _ in acts(executed))
@@ -180,4 +189,5 @@ class RuleTally:
             "rules": [count.as_json() for count in self.counts.values()],
             "violations": [group.as_json(self.traces) for group in self.grouped()],
             "places": dict(self.places) or None,
+            "without_schema": sorted(self.without_schema),
         }

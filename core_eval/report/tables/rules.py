@@ -9,6 +9,7 @@ from rich.text import Text
 from core_eval.report.tables.fitted_table import Hanging, Table
 from core_eval.rules.grounds import PlaceKind
 from core_eval.rules.tally import COLUMNS, RuleTally
+from core_eval.text.visible_text import visible
 
 _HEADINGS = {
     "for_good": "for good",
@@ -62,6 +63,9 @@ def rule_tables(tally: RuleTally) -> Iterator[Table | Hanging]:
     if tally.places:
         stands = ", ".join(f"{kind} {tally.places[kind]}" for kind in PlaceKind if tally.places[kind])
         yield Hanging(Text(f"{tally.places.total()} argument values stand: {stands}"))
+    if missed := sorted(tally.without_schema):
+        named = ", ".join(map(visible, missed[:MOST_GROUPS])) + (", ..." if missed[MOST_GROUPS:] else "")
+        yield Hanging(Text(f"calls of {named} are not judged by a schema: none is known", style="yellow"))
     yield Hanging(Text(f"{tally.violating} of {tally.traces} traces violate a rule, by {tally.acts} acts"))
 
 

@@ -129,6 +129,10 @@ def test_traces_are_judged_by_the_schemas_that_they_have(
     trace = {"trace": "a", "task": 1, "tools": [{"name": "book", "parameters": BOOK}], "calls": calls}
     Path("traces.jsonl").write_text(json.dumps(trace))
     assert main(["score", "--rules", "rules.yaml", "--traces", "traces.jsonl", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["violations"]
+    judged = json.loads(capsys.readouterr().out)
+    found = judged["violations"]
+    assert judged["without_schema"] == ["look"]
+    assert main(["score", "--rules", "rules.yaml", "--traces", "traces.jsonl", "--jobs", "2"]) == 0
+    assert "calls of look are not judged by a schema: none is known" in capsys.readouterr().out
     assert [(one["outcome"], one["count"]) for one in found] == [("for_good", 1), ("prevented", 1)]
     assert "first" in found[0]["first"]["evidence"] or "flights" in found[0]["first"]["evidence"]
