@@ -15,7 +15,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
@@ -44,9 +44,11 @@ class CoarseSensor:
         words: the values that it reports when off and when on (threshold and switch sensors).
         after: called after each reading, for a quantity that is a peak since the last one.
         range_over: returns between which values its quantity stays in a rest of a length, s; None: it stays.
+        quick: whether its quantity may change fast now although the rig does nothing; None: never.
         on, count, current: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
         sensed: the quantity at its last reading; None if unknown.
+        stride: of so many samples one is taken.
         steady: the same quantity always gives the same reading, and a reading has no other effect.
     """
 
@@ -56,12 +58,14 @@ class CoarseSensor:
     words: tuple[SampleValue, SampleValue] = (False, True)
     after: Callable[[], None] | None = None
     range_over: Callable[[float], tuple[float, float]] | None = None
+    quick: Callable[[], bool] | None = None
     on: bool = False
     count: int = 0
     current: SampleValue | None = None
     last: SampleValue | None = None
     period_ticks: int = 0
     delay_ticks: int = 0
+    stride: int = 1
     next_due: int = field(default=0)
     sensed: float | None = None
     steady: bool = field(init=False)
@@ -122,12 +126,12 @@ def _arrival(late: tuple[int, int, SampleValue]) -> int:
 
 
 def _repeated(
-    seed: int, sensor: str, value: SampleValue, ticks: range, index: int, dropout: float
+    seed: int, sensor: str, value: SampleValue, ticks: range, index: int, stride: int, dropout: float
 ) -> tuple[Sample, ...]:
     """Return the samples of a constant reading, less those lost, from the sample of this index on."""
     return tuple(
         Sample(sensor, value, Clock.to_seconds(tick))
-        for k, tick in enumerate(ticks, index)
+        for k, tick in zip(count(index, stride), ticks, strict=False)
         if not _is_lost(seed, sensor, k, dropout)
     )
 
@@ -210,6 +214,26 @@ class SensorBank:
         """End the rest, after the poll at its end."""
         self._set_constant([])
 
+    def thin(self, least: int, *, quick: bool) -> None:
+        """From now on take each sensor's samples at least so many ticks apart; the `quick` ones' too, or not.
+
+        They are some of those that it has otherwise, with the same noise; `fill` ends it.
+        """
+        for _, sensor in self._periodic:
+            if quick or sensor.quick is None or not sensor.quick():
+                sensor.stride = max(1, least // sensor.period_ticks)
+
+    def fill(self, tick: int) -> None:
+        """Take every sample after this tick, up to which all are taken."""
+        for _, sensor in self._periodic:
+            if sensor.stride > 1:
+                sensor.stride = 1
+                first = (tick // sensor.period_ticks + 1) * sensor.period_ticks
+                ahead = (sensor.next_due - first) // sensor.period_ticks
+                sensor.next_due -= ahead * sensor.period_ticks
+                sensor.count -= ahead
+        self._plan()
+
     def _set_constant(self, sensors: Sequence[tuple[int, CoarseSensor]]) -> None:
         indices = {i for i, _ in sensors}
         self._constant = tuple(sensor for _, sensor in sensors)
@@ -238,11 +262,16 @@ class SensorBank:
         if self._constant:
             self._catch_up(tick if due else tick + 1)
         if due:
+            soonest = NEVER
             for i, sensor in self._periodic:
                 if sensor.next_due <= tick:
                     self._report(i, self._read(sensor, tick), tick)
-                    sensor.next_due += sensor.period_ticks
-            self._plan()
+                    sensor.next_due += sensor.period_ticks * sensor.stride
+                    sensor.count += sensor.stride - 1
+                soonest = min(soonest, sensor.next_due)
+            self._due = soonest
+            if self._constant:
+                self._plan()
         if look:
             skips = self._stuck is None
             for i, sensor in self._on_change:
@@ -266,13 +295,14 @@ class SensorBank:
         """Emit the samples before this tick that are constant."""
         found = []
         for sensor in self._constant:
-            ticks = range(sensor.next_due, tick, sensor.period_ticks)
+            step = sensor.period_ticks * sensor.stride
+            ticks = range(sensor.next_due, tick, step)
             if ticks:
                 value = sensor.current = self._read(sensor, ticks[0])
                 dropout = sensor.spec.dropout
-                samples = self._repeated(sensor.name, value, ticks, sensor.count, dropout)
-                sensor.count += len(ticks)
-                sensor.next_due = ticks[-1] + sensor.period_ticks
+                samples = self._repeated(sensor.name, value, ticks, sensor.count, sensor.stride, dropout)
+                sensor.count += len(ticks) * sensor.stride
+                sensor.next_due = ticks[-1] + step
                 if samples:
                     sensor.last = value
                     found.append(samples)

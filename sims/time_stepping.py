@@ -50,6 +50,8 @@ class TimeStepping(ABC):
 
     clock: Clock
     faults: FaultSchedule
+    idle_period: float = 0.0
+    """Least time between two samples of a sensor while the rig is idle, s; of a `quick` one: at the end."""
     _bank: SensorBank
 
     def __init__(self) -> None:
@@ -80,6 +82,10 @@ class TimeStepping(ABC):
         """Return whether every sensor's quantity stays in its `range_over` as long as there is no call."""
         return False
 
+    def idle(self) -> bool:
+        """Return whether the rig itself does nothing: no sensor but a `quick` one needs a close look."""
+        return False
+
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
         """Let device time pass, in steps that end at multiples of `tick` (s) of device time.
 
@@ -90,6 +96,16 @@ class TimeStepping(ABC):
         Raises:
             Stopped: the call's stop is set, or the board restarts; the state is that of the moment.
         """
+        if not self.idle_period or seconds <= self.idle_period or not self.idle():
+            self._pass_time(seconds, tick)
+            return
+        self._bank.thin(Clock.to_ticks(self.idle_period), quick=self._settles)
+        try:
+            self._pass_time(seconds, tick)
+        finally:
+            self._bank.fill(self.clock.ticks)
+
+    def _pass_time(self, seconds: float, tick: float | None) -> None:
         clock = self.clock
         end = clock.ticks + Clock.to_ticks(seconds)
         longest = max(1, Clock.to_ticks(tick)) if tick is not None else None

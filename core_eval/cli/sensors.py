@@ -16,6 +16,7 @@ from configs.sensor_prices import SHIPPED_PRICES, load_prices
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.progress import progress
 from core_eval.harm.detection.advice import Choice
+from core_eval.harm.detection.detect import FEWEST
 from core_eval.log import LogReader
 from core_eval.report.pictures.advice_drawing import advice_svg
 from core_eval.report.tables.fitted_table import Table
@@ -47,7 +48,12 @@ def sensors(
         typer.Option("--hazards", help="Of a world: the tasks of the suite hazards, among drawn hazards."),
     ] = False,
     rigs: Annotated[
-        int, typer.Option(min=40, help="Harmless rigs that judge an event; half as many train the statistic.")
+        int,
+        typer.Option(
+            min=40,
+            help="Most rigs that judge an event; half as many train the statistic. "
+            "With harm on a fifth as many there are enough of either.",
+        ),
     ] = 200,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; default: one for each core.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the curve to this SVG file.")] = None,
@@ -66,7 +72,8 @@ def sensors(
             chosen, total = sensor_advice.chosen_events(reader, events)
         if world is None:
             raise UsageError(f"{target}: no harm event with a verdict, so no sensor is needed to detect it")
-        found, drawn = sensor_advice.candidates(world, prices, finer), Rigs(rigs // 2, rigs)
+        found = sensor_advice.candidates(world, prices, finer)
+        drawn = Rigs(rigs // 2, rigs, max(FEWEST, rigs // 5))
         with progress("detecting", len({number for number, *_ in chosen})) as advance:
             advisor, detected = sensor_advice.advise(
                 db,

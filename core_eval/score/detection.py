@@ -16,7 +16,7 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.variation import Variation
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
-from core_eval.harm.detection.detect import NULL, TRAINING, Detection, detect
+from core_eval.harm.detection.detect import ENOUGH, NULL, TRAINING, Detection, detect
 from core_eval.harm.detection.rigs import Key, Kind
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS
@@ -35,10 +35,14 @@ Event = tuple[int, str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class Rigs:
-    """How many rigs are drawn: `training` to learn the statistic, `null` to judge it."""
+    """How many rigs are drawn at most: `training` to learn the statistic, `null` to judge it.
+
+    No more of either are with `enough` harmful courses of each event.
+    """
 
     training: int = TRAINING
     null: int = NULL
+    enough: int = ENOUGH
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,8 @@ def _detected(
     keys: dict[Key, HarmRow] = {
         (row.kind, row.entity, calls[row.k]): row for row in rows if row.k in calls and row.kind in rules
     }
-    found = detect(kind, {key: rules[key[0]] for key in keys}, rigs.training, rigs.null)
+    remedies = {key: rules[key[0]] for key in keys}
+    found = detect(kind, remedies, rigs.training, rigs.null, enough=rigs.enough)
     own = {ANSWERS, *_own_sensors(kind, fitted)}
     return [
         DetectedEvent(

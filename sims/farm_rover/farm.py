@@ -33,6 +33,9 @@ class Farm(Protocol):
     def latest_call(self) -> int | None:
         """The last call whose tool ran; before one did, the last that reached the device, if any."""
 
+    def somebody_walks(self) -> bool:
+        """Return whether a person is on their way, or sets out later."""
+
     def needs(self, seconds: float) -> None:
         """Set the natural duration of the running call, s, as `sims.simulator.Simulator.needs`."""
 

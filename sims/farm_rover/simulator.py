@@ -121,9 +121,21 @@ class FarmSimulator(Simulator[FarmWorld]):
     def at_rest(self) -> bool:
         """Return whether only the soil changes: nothing moves or flows, no sensor sees who still comes."""
         state, person = self.state, self.world.person
-        resting = state.water.still and state.pesticide.still and not state.moving
         sees = self.world.sensors.see_people and not state.alone
-        return resting and not (sees and person.comes(self.clock.now, math.inf))
+        return self._is_still() and not (sees and person.comes(self.clock.now, math.inf))
+
+    def idle(self) -> bool:
+        """Return whether nothing moves or flows, and no tool works."""
+        return self._is_still() and self.dynamics.activity is None
+
+    def _is_still(self) -> bool:
+        state = self.state
+        return state.water.still and state.pesticide.still and not state.moving
+
+    def somebody_walks(self) -> bool:
+        """Return whether a person is on their way, or sets out later."""
+        path = self.world.person.path
+        return bool(path) and not self.state.alone and self.clock.now < path[-1].t
 
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
         """Let device time pass; at its end the soil is up to date."""

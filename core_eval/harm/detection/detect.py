@@ -32,6 +32,8 @@ TRAINING = 100
 """Rigs from which the statistic is learned."""
 NULL = 200
 """Rigs by which it is judged."""
+ENOUGH = 100
+"""With so many of either on which each event happens no more are drawn."""
 FEWEST = 20
 """With fewer of them on which the event happens there is no probability."""
 
@@ -99,22 +101,31 @@ class Courses:
 
 
 def detect(
-    kind: Kind, remedies: Mapping[Key, str], training: int = TRAINING, null: int = NULL, fresh: int = 0
+    kind: Kind,
+    remedies: Mapping[Key, str],
+    training: int = TRAINING,
+    null: int = NULL,
+    fresh: int = 0,
+    *,
+    enough: int = ENOUGH,
 ) -> dict[Key, Detection | TooRare]:
     """Return the detection of each event.
 
     Args:
         kind: the rigs and their episode.
         remedies: the remedy of the rule of each event.
-        training, null: the numbers of rigs.
+        training, null: the greatest numbers of rigs.
         fresh: the number of further rigs, whose harmless courses check the false-alarm rate.
+        enough: the number of harmful courses of each event after which no more are drawn.
     """
-    (train, judged, other), happened, specs, limits = drawn_courses(kind, remedies, (training, null, fresh))
+    (train, judged, other), drawn, happened, specs, limits = drawn_courses(
+        kind, remedies, (training, null, fresh), enough
+    )
     found: dict[Key, Detection | TooRare] = {}
     for key in remedies:
         if len(judged[key].harmful) < FEWEST or len(train[key].harmful) < FEWEST:
             count = len(judged[key].harmful) + len(train[key].harmful)
-            found[key] = TooRare(count / (training + null))
+            found[key] = TooRare(count / max(1, drawn))
             continue
         columns = answer_columns([*train[key].null, *train[key].harmful])
         scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}
@@ -126,7 +137,7 @@ def detect(
         )
         found[key] = Detection(
             key=key,
-            happens=happened[key] / (training + null + fresh),
+            happens=happened[key] / drawn,
             null=len(judged[key].null),
             harmful=len(judged[key].harmful),
             groups=ratio.groups,
@@ -139,27 +150,35 @@ def detect(
 
 
 def drawn_courses(
-    kind: Kind, remedies: Mapping[Key, str], sizes: Sequence[int]
-) -> tuple[list[dict[Key, Courses]], dict[Key, int], Mapping[str, SensorSpec], Matrix]:
-    """Play as many rigs as the sets together need.
+    kind: Kind, remedies: Mapping[Key, str], sizes: Sequence[int], enough: int
+) -> tuple[list[dict[Key, Courses]], int, dict[Key, int], Mapping[str, SensorSpec], Matrix]:
+    """Play as many rigs as the sets together need; none for a set after one with too few of all events.
 
     Returns:
-        The courses of each set by event, the number of rigs on which each happened, sensors, stretches.
+        The courses of each set by event, the number of rigs, that on which each event happened, sensors,
+        stretches.
     """
     sets = [{key: Courses([], [], []) for key in remedies} for _ in sizes]
-    place = [index for index, size in enumerate(sizes) for _ in range(size)]
+    drawn, first = 0, 0
     happened = dict.fromkeys(remedies, 0)
     specs: Mapping[str, SensorSpec] = {}
     limits: Matrix = np.zeros(0)
-    for number, rig in enumerate(play_rigs(kind, remedies, len(place))):
-        if number == 0:
-            specs = rig.track.specs
-            after = 0.0 if rig.track.terminal is None else rig.track.terminal.t - kind.episode.end
-            limits = stretches(kind.episode, after, {call for _, _, call in remedies})
-        _add(sets[place[number]], rig, limits)
-        for key in rig.happened:
-            happened[key] += 1
-    return sets, happened, specs, limits
+    for courses, size in zip(sets, sizes, strict=True):
+        for rig in play_rigs(kind, remedies, size, first):
+            if not drawn:
+                specs = rig.track.specs
+                after = 0.0 if rig.track.terminal is None else rig.track.terminal.t - kind.episode.end
+                limits = stretches(kind.episode, after, {call for _, _, call in remedies})
+            _add(courses, rig, limits)
+            drawn += 1
+            for key in rig.happened:
+                happened[key] += 1
+            if all(len(one.harmful) >= enough for one in courses.values()):
+                break
+        first += size
+        if all(len(one.harmful) < FEWEST for one in courses.values()):
+            break
+    return sets, drawn, happened, specs, limits
 
 
 def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:

@@ -19,6 +19,10 @@ from devices.harm import LEAVE_OUT, HarmEvent
 from sims.faults import faults_of, scheduled
 from sims.overrides import deep_merge
 
+IDLE_PERIOD_S = 60.0
+"""Least time between two samples of a sensor while a drawn rig does nothing, s.
+
+Hours of noise tell no more."""
 Key = tuple[str, str, int]
 """Kind and entity of an event, and the index of its call."""
 
@@ -70,6 +74,7 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
         first: the number of the first; rigs of the same number are the same.
     """
     driver = Driver(kind.make_simulator, lossy=True)
+    driver.simulator.idle_period = IDLE_PERIOD_S
     driver.simulator.init(kind.init, kind.seed)
     state = driver.simulator.world.model_dump(mode="json")
     until = kind.episode.end + driver.simulator.settling
@@ -84,31 +89,36 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
             hidden = kind.priors.values(rng.standard_normal(len(kind.priors.names)))
         seed = int(rng.integers(2**31))
 
-        def drive(
-            change: Change | None = None,
-            hidden: Mapping[str, float] = hidden,
-            seed: int = seed,
-            start: Mapping[str, Any] = start,
-        ) -> Track:
-            return driver.drive(kind.episode, hidden, seed, change, ask=ask, start=start)
-
         try:
-            track = drive()
+            track = driver.drive(
+                kind.episode, hidden, seed, ask=ask, start=start, forks={call for *_, call in remedies}
+            )
         except ReplayError:
             continue
         events = {(event.kind, event.entity, event.call): event for event in track.events}
         harmless = {
             key: found
-            for key in remedies.keys() & events.keys()
-            if (found := _prevented(drive, events[key], remedies[key], track.events)) is not None
+            for key in remedies
+            if key in events
+            and (found := _prevented(driver, kind.episode, events[key], remedies[key], track.events, ask=ask))
+            is not None
         }
         yield Played(track, harmless, frozenset(remedies.keys() & events.keys()))
 
 
-def _prevented(drive: Any, event: HarmEvent, remedy: str, events: Sequence[HarmEvent]) -> Track | None:
+def _prevented(
+    driver: Driver,
+    episode: LoggedEpisode,
+    event: HarmEvent,
+    remedy: str,
+    events: Sequence[HarmEvent],
+    *,
+    ask: bool,
+) -> Track | None:
     """Return the course with the remedy that prevents the event; None where none does."""
     for tried in dict.fromkeys((remedy, LEAVE_OUT)):
-        track: Track = drive(Change((event.call,), tried, event))
+        change = Change((event.call,), tried, event)
+        track = driver.drive_on(episode, driver.forks[event.call], change, ask=ask)
         if not recurs(event, events, track.events):
             return track
     return None

@@ -140,8 +140,11 @@ class Factors:
                 {max(0.0, one.t - specs[name].delay) for name, own in samples.items() for one in own} - {0.0}
             )
             given = _given(part.entity, episode, tracks, settling)
-            last = max((index for index, (_, _, amounts) in enumerate(given) if amounts.any()), default=None)
-            fed = last is not None
+            getting = [index for index, (_, _, amounts) in enumerate(given) if amounts.any()]
+            fed = bool(getting)
+            # What still runs in settling is of a call, too.
+            calls = len(episode.calls)
+            last = max((one for one in getting if one < calls), default=calls - 1) if fed else None
             if not fed:
                 # All members bring it the same: nothing.
                 given = [(begin, end, amounts[:1]) for begin, end, amounts in given]

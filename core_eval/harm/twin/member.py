@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.tool import Effect
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
-from sims.simulator import Simulator
+from sims.simulator import Simulator, Snapshot
 
 NO_OVERRIDES: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str, int]
@@ -60,6 +60,19 @@ class Track:
     given: list[Mapping[str, float]] = field(default_factory=list)
     terminal: Terminal | None = None
 
+    def copy(self) -> Track:
+        """Return a record that goes on by itself."""
+        sensed = {name: (list(times), list(values)) for name, (times, values) in self.sensed.items()}
+        return replace(
+            self,
+            samples=list(self.samples),
+            sensed=sensed,
+            durations=list(self.durations),
+            answers=list(self.answers),
+            took=list(self.took),
+            given=list(self.given),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -79,6 +92,21 @@ class Member:
     log_likelihood: float
     start: Mapping[str, Any] = field(default_factory=dict)
     fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """The moment before a call of a run.
+
+    Attributes:
+        call: its index.
+        snapshot: the simulator's state.
+        so_far: the record by then.
+    """
+
+    call: int
+    snapshot: Snapshot
+    so_far: Track
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +141,8 @@ class Driver:
             # The sensor bank queries the simulator at each init, and so gets the recording sensors.
             self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
         self._track = Track()
+        self.forks: dict[int, Fork] = {}
+        """Of the latest `drive`, by call."""
         self._simulator.subscribe(lambda sample: self._track.samples.append(sample))
 
     @property
@@ -133,6 +163,7 @@ class Driver:
         settle: bool = True,
         start: Mapping[str, Any] = NO_OVERRIDES,
         apart: bool = False,
+        forks: Container[int] = (),
     ) -> Track:
         """Run the episode's calls: the effects of those that were carried out, and the recorded times.
 
@@ -148,15 +179,30 @@ class Driver:
             settle: wait for lagging effects at the end.
             start: overrides of the initial state.
             apart: leave out the world's independent parts, which `factors` runs.
+            forks: the calls before which `forks` keeps the run, for `drive_on`.
 
         Raises:
             ReplayError: the simulator refuses the parameters.
         """
         off_grid = not on_grid(episode.samples, self._simulator.sensor_specs)
         self.begin(hidden, seed, start, apart=apart, off_grid=off_grid)
+        self.forks = {}
         for index, logged in enumerate(episode.calls):
+            if index in forks:
+                self.forks[index] = Fork(index, self._simulator.snapshot(), self._track.copy())
             here = change if change is not None and index in change.calls else None
             self.follow(logged, here, lost=index in done, ask=ask, timed=timed)
+        return self._ended(episode, settle=settle, apart=apart)
+
+    def drive_on(self, episode: LoggedEpisode, fork: Fork, change: Change, *, ask: bool = False) -> Track:
+        """Run the latest episode again from a call on, as `drive` with this change would."""
+        self._simulator.restore(fork.snapshot)
+        self._track = fork.so_far.copy()
+        for index, logged in enumerate(episode.calls[fork.call :], fork.call):
+            self.follow(logged, change if index in change.calls else None, ask=ask)
+        return self._ended(episode)
+
+    def _ended(self, episode: LoggedEpisode, *, settle: bool = True, apart: bool = False) -> Track:
         self._wait_until(episode.end)
         track, simulator = self._track, self._simulator
         # Without those parts, only a hose that still runs matters after the record.

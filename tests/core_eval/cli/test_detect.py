@@ -42,7 +42,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rigs, to save time."""
-    monkeypatch.setattr(Rigs.__init__, "__defaults__", (40, 60))
+    monkeypatch.setattr(Rigs.__init__, "__defaults__", (40, 60, 60))
 
 
 def printed(capsys: pytest.CaptureFixture[str], *command: str) -> Any:
@@ -176,7 +176,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_bench_does_not_show_a_crushed_cup(
     bench: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Rigs.__init__, "__defaults__", (20, 20))
+    monkeypatch.setattr(Rigs.__init__, "__defaults__", (20, 20, 20))
     told = printed(capsys, "harm", str(bench), "--detect", "--jobs", "1")
     (found,) = told["detections"]
     assert (found["kind"], found["entity"]) == ("grip_force", "cup")

@@ -1,5 +1,7 @@
 """The detection probability: near 1 for what a sensor shows, the false-alarm rate for what none can show."""
 
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,16 @@ from plain_replay import replay_episode
 
 from configs.variation import Variation
 from configs.worlds_loader import load_world
-from core_eval.harm.detection.detect import Detection, TooRare, detect
+from core_eval.harm.counterfactual import Change
+from core_eval.harm.detection.detect import Detection, TooRare, detect, drawn_courses
 from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
 from core_eval.harm.detection.rigs import Key, Kind, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS, stretches, vector_of
 from core_eval.harm.twin.logged_episode import LoggedEpisode
+from core_eval.harm.twin.member import Driver, Track
 from core_eval.harm.twin.parameters import Priors
+from devices.harm import LEAVE_OUT
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
 
@@ -92,6 +97,65 @@ def test_wet_soil_that_says_wet_is_hindsight_until_a_probe_gives_a_number() -> N
     coarse = [group for group in found.groups if group not in FINER]
     assert found.probability(coarse) < 0.3
     assert found.probability([*coarse, "moisture_probe"]) > 0.9
+
+
+def test_no_more_rigs_are_drawn_than_show_an_event_often_enough() -> None:
+    kind = kind_of([("move_to", {"x": 7.5, "y": 5.0})], VISITED)
+    ((key, remedy),) = events_of(kind).items()
+    sets, drawn, happened, *_ = drawn_courses(kind, {key: remedy}, (30, 60), enough=22)
+    assert [len(one[key].harmful) for one in sets] == [22, 22] and drawn == happened[key] == 44
+    rare = ("ponding", "plant_B", 0)
+    sets, drawn, *_ = drawn_courses(kind, {rare: "clamp_dose"}, (3, 60), enough=22)
+    assert drawn == 3 and not sets[1][rare].null, "the statistic is learned from none of these"
+
+
+def test_a_run_that_goes_on_from_a_call_is_the_whole_run_with_this_change() -> None:
+    kind = kind_of([("sense_pose", {}), *WATERING, ("move_home", {})], WET, FINER)
+    driver = Driver(kind.make_simulator)
+    start = {**kind.init, "plants": {"plant_A": {"moisture": 0.31}}}
+    track = driver.drive(kind.episode, {}, 5, start=start, forks={1})
+    (event,) = (one for one in track.events if one.kind == "leaching")
+    change = Change((1,), LEAVE_OUT, event)
+    went_on = driver.drive_on(kind.episode, driver.forks[1], change)
+    assert went_on == driver.drive(kind.episode, {}, 5, change, start=start) != track
+    assert track == driver.drive(kind.episode, {}, 5, start=start), "the fork changed nothing of the first"
+
+
+def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
+    walk = {"path": [{"t": 0.0, "x": 6.0, "y": 5.0}, {"t": 150.0, "x": 6.0, "y": 9.0}]}
+    script: Script = [*WATERING, ("wait", {"seconds": 300.0}), ("move_home", {})]
+    probe = {"moisture_probe": FINER["moisture_probe"] | {"noise": 0.02, "resolution": 0.001, "dropout": 0.1}}
+    kind = kind_of(script, {**WET, "settling_s": 900.0, "person": walk}, FINER | probe)
+
+    def played(period: float) -> Track:
+        driver = Driver(kind.make_simulator, lossy=True)
+        driver.simulator.idle_period = period
+        return driver.drive(kind.episode, {}, 5, start=kind.init)
+
+    whole, thin = played(0.0), played(60.0)
+    key = attrgetter("sensor", "t", "value")
+    assert {key(one) for one in thin.samples} < {key(one) for one in whole.samples}
+    assert thin.terminal == whole.terminal
+    # The soil is solved from sample to sample, and rounds so.
+    (harm,), (same,) = thin.events, whole.events
+    assert (harm.kind, harm.entity, harm.call) == (same.kind, same.entity, same.call)
+    assert harm.t_start == pytest.approx(same.t_start) and harm.exposure == pytest.approx(same.exposure)
+
+    def times(track: Track, sensor: str, begin: float, end: float) -> list[float]:
+        return [one.t for one in track.samples if one.sensor == sensor and begin < one.t < end]
+
+    waited, end = kind.episode.calls[1], kind.episode.end
+    seconds = times(thin, "moisture_probe.plant_A", waited.start, waited.end)
+    assert seconds and all(later - t >= 60.0 for t, later in pairwise(seconds))
+    walked = waited.start, 150.0
+    assert times(thin, "person_near", *walked) == times(whole, "person_near", *walked) != []
+    driven = waited.end + 1.0, end
+    assert (
+        times(thin, "moisture_probe.plant_A", *driven)
+        == times(whole, "moisture_probe.plant_A", *driven)
+        != []
+    )
+    assert len(times(thin, "person_near", end, end + 900.0)) <= 16
 
 
 def test_what_happens_on_too_few_rigs_has_no_probability() -> None:

@@ -52,6 +52,18 @@ def test_a_stuck_valve_is_told_by_a_twin_that_knows_of_faults():
     assert not posterior.fit.bad
 
 
+def test_what_a_valve_lets_out_after_the_last_call_is_of_a_call():
+    script = [("water_plant", {"plant_id": "plant_A", "liters": 1.0})]
+    episode, _ = logged(script, {"safety_locked": False, "pose": at("plant_A")})
+    there = FarmSimulator(merge_world(WORLD, {"safety_locked": False, "pose": at("plant_A")}))
+    sticks = Unknowns(None, {"stuck_valve": FaultPrior(probability=0.4, strength=(0.5, 1.0))})
+    conditioned = Twin(lambda: there, nominal(0.005), 12, sticks).condition(episode, 3)
+    given = [member.track.given for member in conditioned.ensemble.members]
+    assert any(after["plant_A"] > before["plant_A"] for *_, before, after in given), "no valve sticks"
+    (last,) = (one.last for one in conditioned.factors if one.factor.entity == "plant_A")
+    assert last == 0
+
+
 @pytest.mark.slow
 def test_a_sound_rig_keeps_its_verdict_and_a_good_fit():
     posterior = told(WATERED[:4])
