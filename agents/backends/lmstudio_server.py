@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,8 +40,8 @@ class LmStudioBackend(OpenAIBackend):
         self.name = f"lmstudio:{model}"
 
     def close(self) -> None:
-        """Unload what was loaded."""
-        if self._loaded is not None:
+        """Unload what was loaded; not as one of several processes, whose others may still ask it."""
+        if self._loaded is not None and multiprocessing.parent_process() is None:
             with contextlib.suppress(AgentSpecError):
                 self._post(f"{MODELS}/unload", {"instance_id": self._loaded})
             self._loaded = None

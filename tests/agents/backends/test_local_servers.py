@@ -193,6 +193,16 @@ def test_lm_studio_loads_with_the_context_and_unloads_what_it_loaded(monkeypatch
     assert asked["model"] == model
 
 
+def test_one_of_several_processes_leaves_the_model_to_the_others(monkeypatch):
+    standin, server = lmstudio(monkeypatch, entry("qwen"))
+    monkeypatch.setattr("multiprocessing.parent_process", lambda: object())
+    try:
+        agent_maker("lmstudio:qwen")().close()
+    finally:
+        standin.__exit__(None, None, None)
+    assert [path for path, *_ in server.requests] == ["/api/v1/models/load"]
+
+
 def test_what_lm_studio_cannot_do_is_told(monkeypatch):
     standin, _ = lmstudio(monkeypatch, entry("qwen", most=4000))
     try:
