@@ -10,10 +10,11 @@ from core_eval.path.calls import Call
 from core_eval.rules.calls import CallPattern
 from core_eval.rules.grounds import SMALL, Argument, Text, Told
 from core_eval.text.notation import normal
+from core_eval.text.values import as_float
 
 SHORTEST = 3
 """Characters that a single value needs, to be told from chance."""
-_TOKEN = re.compile(r"[\w@+.-]*\d[\w@+.-]*|[\w+.-]+@[\w.-]+")
+_TOKEN = re.compile(r"(?<![\w@+.-])(?:[^\W\d]|[@+.-])*\d[\w@+.-]*|(?<![\w+.-])[\w+.-]+@[\w.-]+")
 
 
 def flows(told: Told, call: Call, source: CallPattern, words: int) -> Iterator[str]:
@@ -45,7 +46,7 @@ def _shared(argument: Argument, source: Text, others: list[Text], words: int) ->
         return None
     if not isinstance(value, str):
         whole = normal(str(value))
-        is_small = float(value).is_integer() and abs(value) <= SMALL
+        is_small = as_float(value).is_integer() and abs(value) <= SMALL
         return None if is_small or not _is_only(whole, source, others) else str(value)
     whole = normal(value)
     if len(whole.strip()) >= SHORTEST and _is_only(whole, source, others):

@@ -27,7 +27,7 @@ from core_eval.text.notation import (
     times,
     unit_of,
 )
-from core_eval.text.values import ROUNDING, is_number, same_value
+from core_eval.text.values import ROUNDING, as_float, is_number, same_value
 
 SMALL = 12
 """An integer up to this stands in many texts by chance: it needs the argument's noun or key beside it."""
@@ -39,6 +39,7 @@ FEW_WORDS, PHONE = 3, 9
 """A text of so many words is a name, each of which stands somewhere; so many digits are a telephone."""
 MOST_REFERENCES = 4
 """References of a schema inside one another that are followed."""
+HOURS = 24
 EXCERPT = 60
 """Characters of a text that are shown around what was found."""
 _MONEY = frozenset(
@@ -53,7 +54,7 @@ _LISTS = re.compile(r"\b(?:one of|either|defaults?)\b", re.I)
 _QUOTED = re.compile(r"(?<!\w)['\"`]([^'\"`]+)['\"`](?!\w)")
 _DAY_PARTS = ("year", "month", "day")
 _SCHEME = re.compile(r"^https?://(?:www\.)?", re.I)
-_ADDRESS = re.compile(r"([\w.+-]+)@[\w.-]+")
+_ADDRESS = re.compile(r"(?<![\w.+-])([\w.+-]+)@[\w.-]+")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -175,7 +176,7 @@ class Argument:
             dimension, factor = unit_of(word, short=False)
             if dimension:
                 break
-        return Quantity(float(self.value), dimension, factor)
+        return Quantity(as_float(self.value), dimension, factor)
 
     @property
     def words(self) -> frozenset[str]:
@@ -435,7 +436,7 @@ class Told:
                     if plain.is_meant_by(wanted):
                         return Place(text.kind, text.excerpt(f"{plain.value:g}"), text.step)
             if number.dimension is None:
-                hour = self._time(int(number.value) * 60)
+                hour = self._time(int(number.value) * 60) if number.value < HOURS else None
                 return hour or self._derived(number, argument.words | _MONEY, call)
             return self._derived(number, argument.words, call)
         days, minutes = the_dates(words), the_time(words)
@@ -549,7 +550,7 @@ def _read_result(
         parts = _PART.findall(keys[-1]) if keys else []
         unit = unit_of(parts[-1], short=len(parts) > 1) if parts else unit_of("")
         at = normal(keys[-1]) if keys else ""
-        text.numbers.append(_Number(Quantity(float(value), *unit), key, path, at=at, beside=beside))
+        text.numbers.append(_Number(Quantity(as_float(value), *unit), key, path, at=at, beside=beside))
         pieces.append(str(value))
     elif isinstance(value, str):
         pieces.append(value)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
-from core_eval.text.values import ROUNDING, is_number
+from core_eval.text.values import ROUNDING, as_float, is_number
 
 _UNITS: Mapping[str, Mapping[str, float]] = {
     "length": {
@@ -161,7 +161,7 @@ def normal(text: str) -> str:
 def the_quantity(value: object) -> Quantity | None:
     """Return the number that a value is, or that its whole text is, with its unit; None for anything else."""
     if is_number(value):
-        return Quantity(float(value))  # type: ignore[arg-type]
+        return Quantity(as_float(value))  # type: ignore[arg-type]
     found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         return None

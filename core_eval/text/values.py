@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,14 @@ ROUNDING = 1e-9
 def is_number(value: object) -> bool:
     """Return whether it is an integer or a float; a boolean is not a number here."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def as_float(value: float) -> float:
+    """Return a number as a float; an integer that is too large for one is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def same_value(left: Any, right: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -199,3 +200,20 @@ def test_a_schema_of_another_form_says_nothing(schema: Any) -> None:
     told = Told("", [{"name": "t", "parameters": schema}])
     places = [place.kind.value for _, place in told.places(Call("t", {"a": ["x1", {"b": 77}]}))]
     assert places == ["nowhere", "nowhere"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 40000, "1" * 40000, "ab1-" * 10000, "a@" * 20000],
+    ids=["letters", "digits", "ids", "marks"],
+)
+def test_long_runs_of_text_take_no_time_and_no_number_is_too_large(text: str) -> None:
+    told, page = Told(), Call("read_page", {}, result={"text": text, "n": 10**400})
+    told.hear(text)
+    told.take(page)
+    begun = process_time()
+    used = Call("use", {"name": "zorro", "id": "zz-12345", "v": 10**400, "text": f"{text[:200]} Zq 25"})
+    told.places(used)
+    assert findings({"flow": {"from": "read_page", "into": "use"}}, page, used) is not None
+    # Measured: 0.3 s; 20 s where each letter began a search of its own.
+    assert process_time() - begun < 5
