@@ -13,16 +13,16 @@ from paths import ROOT
 from core_eval.report.pictures import world_picture
 from sims.picture_error import PictureError
 from sims.png import png
+from sims.robotic_arm.picture import picture
 from sims.world_type import WORLD_TYPES
 
-try:
-    from sims.robotic_arm.picture import picture
 
-    picture(arm()[0], (16, 16))
-    no_opengl = ""
-except PictureError as error:
-    no_opengl = str(error)
-needs_opengl = pytest.mark.skipif(bool(no_opengl), reason=no_opengl)
+@pytest.fixture(scope="module")
+def needs_opengl():
+    try:
+        picture(arm()[0], (16, 16))
+    except PictureError as error:
+        pytest.skip(str(error))
 
 
 def pixels(file):
@@ -46,7 +46,7 @@ def test_a_png_file_holds_its_pixels():
 
 
 @pytest.mark.slow
-@needs_opengl
+@pytest.mark.usefixtures("needs_opengl")
 def test_the_picture_shows_the_arm_where_it_is_and_what_is_struck_in_red():
     init = {
         "obstacles": {"post": {"x": 0.65, "y": -0.1, "size": [0.05, 0.05, 0.3]}},
@@ -64,7 +64,7 @@ def test_the_picture_shows_the_arm_where_it_is_and_what_is_struck_in_red():
 
 
 @pytest.mark.slow
-@needs_opengl
+@pytest.mark.usefixtures("needs_opengl")
 def test_a_zone_is_seen_through():
     with_zone = pixels(picture(arm()[0], (120, 80)))
     without = pixels(picture(arm({"zones": {"walkway": None}})[0], (120, 80)))
