@@ -33,6 +33,9 @@ static double way[2], metered;
 
 void board_init(void) {}
 enum reset_cause board_reset_cause(void) { return RESET_POWER; }
+uint32_t board_boot(void) { return 1; }
+uint8_t board_stop_input(void) { return INPUT_RELEASED; }
+void board_forget_press(void) {}
 void board_alive(void) {}
 void board_heard(void) {}
 void board_idle(void) {}
