@@ -258,10 +258,15 @@ class RigSession:
     ) -> Outcome:
         """Make a call, and update `known` by its outcome. A link error or a timeout is a fault.
 
+        After a stop that this host sent, and before its reset, a call is rejected here: a board that was
+        reset meanwhile has forgotten the stop.
+
         Args:
             within: seconds until the call is given up, besides `call_timeout`.
             complete: the call with its default arguments, for `known`.
         """
+        if self.client.rig.halted:
+            return Outcome(CallStatus.REJECTED, code="estop", message="the rig is stopped; reset it first")
         outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
         record = self.link.record
         if not self._left_record and record is not None and record.departure is not None:
