@@ -1,0 +1,48 @@
+"""The whole bridge in simulated worlds: what must hold does, and bugs that are put back are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("greenlet", reason="`make test` installs it")
+
+from simulated_bridge.bugs import BUGS, Bug
+from simulated_bridge.scenario import Simulations, drawn, shrunk
+
+pytestmark = pytest.mark.stops
+
+
+@pytest.fixture
+def simulations() -> Iterator[Simulations]:
+    with Simulations() as simulations:
+        yield simulations
+
+
+def test_what_must_hold_does_in_the_first_worlds(simulations: Simulations) -> None:
+    assert {seed: dict(found) for seed in range(12) if (found := simulations.run(drawn(seed))[0])} == {}
+
+
+def test_a_seed_gives_the_same_world_again_and_a_bug_is_found_and_shrunk(simulations: Simulations) -> None:
+    plan = drawn(3)
+    first, second = (simulations.run(plan, traced=True) for _ in range(2))
+    assert first == second and len(first[1]) > 10
+    one = next(one for one in BUGS if one.name == "a stopped device takes calls")
+    with one.put_back():
+        seed = next(seed for seed in range(50) if simulations.run(drawn(seed))[0])
+        small = shrunk(drawn(seed), lambda plan: simulations.run(plan)[0])
+    assert len(small.faults) <= 1 and sum(map(len, small.calls)) <= 2
+    assert simulations.run(small)[0] == {}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("one", [one for one in BUGS if one.seed is not None], ids=lambda one: one.name)
+def test_a_bug_that_is_put_back_is_found_within_1000_worlds(simulations: Simulations, one: Bug) -> None:
+    with one.put_back():
+        assert any(simulations.run(drawn(seed))[0] for seed in range(1000))
+
+
+@pytest.mark.nightly
+def test_what_must_hold_does_in_5000_worlds(simulations: Simulations) -> None:
+    assert [seed for seed in range(5000) if simulations.run(drawn(seed))[0]] == []

@@ -1,0 +1,290 @@
+"""Bugs, put back one at a time: those of the project's past, and each safeguard of the bridge taken out.
+
+Each is a patch of the product's code as it stands. `origin` is the commit that mended it, or empty for a
+safeguard that was there from the first version on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from core_eval.rig.session import RigSession
+from devices.rig_motion import Event
+from devices.stop_outcome import StopOutcome
+from firmware_bridge import endpoint as endpoint_module
+from firmware_bridge.boots import Boots
+from firmware_bridge.client import RigClient
+from firmware_bridge.device_messages import refusal
+from firmware_bridge.emergency_stop import EmergencyStop
+from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.freeze_watch import FreezeWatch
+from firmware_bridge.link_clock import LinkClock
+from firmware_bridge.mqtt.link import MqttLink
+from firmware_bridge.probe import Probe
+from firmware_bridge.result_cache import ResultCache, make_answer
+from firmware_bridge.rig_process import rig_side
+from firmware_bridge.rig_process.link import RigProcessLink
+from firmware_bridge.rig_process.protocol import STRIKE, HostWatch, Kind, frame
+from firmware_bridge.rig_process.rig_side import RigSide
+from firmware_bridge.serial.link import SerialLink
+from firmware_bridge.serial.port import SerialPort
+
+Patches = list[tuple[Any, str, Any]]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug.
+
+    Attributes:
+        name: in a few words.
+        origin: the commit that mended it.
+        seed: the first seed that found it; None: none has yet.
+        patches: owner, name and the wrong thing in its place.
+    """
+
+    name: str
+    origin: str
+    seed: int | None
+    patches: Callable[[], Patches]
+
+    @contextmanager
+    def put_back(self) -> Iterator[None]:
+        """Have it within this block."""
+        patches = self.patches()
+        kept = [(owner, name, owner.__dict__[name]) for owner, name, _ in patches]
+        for owner, name, wrong in patches:
+            setattr(owner, name, wrong)
+        try:
+            yield
+        finally:
+            for owner, name, right in kept:
+                setattr(owner, name, right)
+
+
+BUGS: list[Bug] = []
+
+
+def bug(
+    name: str, origin: str = "", seed: int | None = None
+) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
+    """Add a bug."""
+
+    def add(patches: Callable[[], Patches]) -> Callable[[], Patches]:
+        BUGS.append(Bug(name, origin, seed, patches))
+        return patches
+
+    return add
+
+
+@bug("a stop that a lost link swallowed counts as confirmed", "4172a9da")
+def _swallowed() -> Patches:
+    right = EmergencyStop.stop
+
+    def stop(self: EmergencyStop, timeout: float) -> StopOutcome:
+        outcome = right(self, timeout)
+        return StopOutcome.CONFIRMED if outcome is StopOutcome.NOT_SENT else outcome
+
+    return [(EmergencyStop, "stop", stop)]
+
+
+@bug("the rig process tells of its strike when it is over", "836c1b9d")
+def _told_late() -> Patches:
+    def strike_now(self: RigSide) -> None:
+        rig_side.strike(self._link, STRIKE, self._clock)
+        self._send(frame(Kind.STRUCK))
+
+    return [(RigSide, "strike_now", strike_now), (FreezeWatch, "_watch", lambda self: None)]
+
+
+@bug("a device's reset is noticed by nothing", "482518a6", seed=4)
+def _reset_unnoticed() -> Patches:
+    def update(self: LinkClock, sent: float, received: float, device_ms: float) -> None:
+        self._low, self._high = device_ms / 1000 - received, (device_ms + 1) / 1000 - sent
+        self._at, self._known = received, True
+
+    return [(Boots, "take", lambda self, status, retained: False), (LinkClock, "update", update)]
+
+
+@bug("a successor waits for its host before it stops the rig", "this change")
+def _no_first_stop() -> Patches:
+    right = SerialLink.__init__
+
+    def init(self: SerialLink, url: str, *, stop_first: bool = False) -> None:
+        right(self, url)
+
+    def replace(self: RigProcessLink) -> None:
+        with self._replacing:
+            if self._alive or self._ending:
+                return
+            self._process.kill()
+            self._process.wait()
+            self._socket.close()
+            self._errors.close()
+            self._start()
+        if self._on_state is not None and self._up:
+            self._on_state(True)
+
+    return [(SerialLink, "__init__", init), (RigProcessLink, "_replace", replace)]
+
+
+@bug("results are not kept by id", seed=8)
+def _forgets() -> Patches:
+    return [(ResultCache, "get", lambda self, message_id: None)]
+
+
+@bug("refusals are not kept by id")
+def _forgets_refusals() -> Patches:
+    right = ResultCache.keep
+
+    def keep(self: ResultCache, message_id: Any, outcome: Any) -> Any:
+        if outcome.code in ("estop", "busy", "late"):
+            return make_answer(message_id, outcome)
+        return right(self, message_id, outcome)
+
+    return [(ResultCache, "keep", keep)]
+
+
+@bug("a call is sent again without asking whether the device was reset", seed=7)
+def _sends_again() -> Patches:
+    return [
+        (Probe, "measure", lambda self, timeout: True),
+        (Boots, "take", lambda self, status, retained: False),
+    ]
+
+
+@bug("a call that comes too late is run")
+def _late() -> Patches:
+    def judge(message: Any, busy: bool, stopped: bool, link_ms: int, t: float) -> Any:
+        return refusal(message, busy, stopped, 0, t)
+
+    return [(endpoint_module, "refusal", judge)]
+
+
+def _sends_in_a_stop(self: RigSession, tool: str, arguments: Any, call_id: str, **how: Any) -> Any:
+    return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=how["within"])
+
+
+@bug("a host sends calls to a rig that it has stopped, and that was reset since", "this change", seed=67)
+def _sends_calls() -> Patches:
+    return [(RigSession, "call", _sends_in_a_stop)]
+
+
+@bug("a stopped device takes calls", seed=3)
+def _takes_calls() -> Patches:
+    def judge(message: Any, busy: bool, stopped: bool, link_ms: int, t: float) -> Any:
+        return refusal(message, busy, False, link_ms, t)
+
+    return [(endpoint_module, "refusal", judge), (RigSession, "call", _sends_in_a_stop)]
+
+
+@bug("a reset leaves the stop while the stopped call still ends")
+def _reset_early() -> Patches:
+    def reset(self: DeviceEndpoint) -> None:
+        with self._lock:
+            self._stopped = False
+            self._running = None
+        self._publish_status()
+
+    return [(DeviceEndpoint, "_reset", reset)]
+
+
+@bug("the device says that it is stopped before it stands", seed=4)
+def _says_early() -> Patches:
+    def go_safe(self: DeviceEndpoint, publish: bool = True) -> None:
+        with self._lock:
+            self._stopped, self._reset_waits = True, False
+            if self._running is not None:
+                self._running.stop.set()
+        self._publish_status()
+        with self._safety:
+            self._device_safe()
+
+    return [(DeviceEndpoint, "_go_safe", go_safe)]
+
+
+@bug("the watchdog of the device never strikes", seed=174)
+def _no_watchdog() -> Patches:
+    def tick(self: DeviceEndpoint) -> None:
+        while not self._clock.wait(self._closed, 0.05):
+            with self._lock:
+                job = self._running
+            if job is not None and self._clock.now() >= job.next_ack:
+                job.next_ack = self._clock.now() + 1.0
+                self._send(endpoint_module.wire.Ack(id=job.message.id, eta=2.0))
+
+    return [(DeviceEndpoint, "_tick", tick)]
+
+
+@bug("the rig process does not stop the rig when its host is gone")
+def _no_strike() -> Patches:
+    return [(rig_side, "strike", lambda link, moments, clock: True)]
+
+
+@bug("the rig process does not stop the rig when its host is silent")
+def _no_silence() -> Patches:
+    return [(HostWatch, "strikes", lambda self: False), (FreezeWatch, "_watch", lambda self: None)]
+
+
+@bug("a host that stood still takes the answer for good")
+def _not_frozen() -> Patches:
+    def call(self: RigClient, tool: str, arguments: Any, **options: Any) -> Any:
+        self.rig.on(Event.DRIVE)
+        message = endpoint_module.wire.Call.model_construct(
+            id=options["call_id"], tool=tool, args=dict(arguments)
+        )
+        return self._requests.run(message, options["timeout"], options["within"])
+
+    return [(RigClient, "call", call)]
+
+
+@bug("a stop that a lost port owes is forgotten")
+def _owed() -> Patches:
+    return [(SerialLink, "stop_owed", property(lambda self: False))]
+
+
+@bug("the rig process tells the next host that its stop was confirmed")
+def _late_stop() -> Patches:
+    right = RigSide._greet
+
+    def greet(self: RigSide, late_stop: Any) -> None:
+        right(self, None if late_stop is None else {**late_stop, "outcome": "confirmed"})
+
+    return [
+        (RigSide, "_greet", greet),
+        (rig_side, "strike", lambda link, moments, clock: True),
+    ]
+
+
+@bug("a stop over a lost broker is not sent once it is back")
+def _broker_forgets() -> Patches:
+    return [(MqttLink, "_stop_again", lambda self, status: None)]
+
+
+@bug("frames that began before a stop are taken after it")
+def _before_stop() -> Patches:
+    def take(self: SerialPort, data: bytes) -> None:
+        assert self._handler is not None
+        if b"\x18" in data:
+            self._handler.on_stop()
+        for payload in self._decoder.feed(data.replace(b"\x18", b"")):
+            self._handler.on_frame(payload)
+
+    return [(SerialPort, "_take", take)]
+
+
+@bug("a result is logged as ok whatever it was")
+def _always_ok() -> Patches:
+    from firmware_bridge import requests
+
+    right = requests.outcome_of
+
+    def outcome_of(result: Any) -> Any:
+        if result.status == "fault":
+            result = result.model_copy(update={"status": "ok", "error": None, "value": {"x": 0.0}})
+        return right(result)
+
+    return [(requests, "outcome_of", outcome_of)]

@@ -1,0 +1,220 @@
+"""A serial line: the host's port as pyserial has it, and the device's UART."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import serial
+from greenlet import GreenletExit
+
+from simulated_bridge.scheduler import Process
+from simulated_bridge.system import WORLD, File, Module, Waiters, process
+
+BYTE_SECONDS = 10 / 115200
+
+
+class Line:
+    """The wire between a host's port and a board.
+
+    Attributes:
+        cut: the host's adapter is out.
+        noise: probability that a byte arrives as another one.
+        loss: probability that a piece of output is lost.
+        on_open: called when the host opens its port; many boards reset then.
+    """
+
+    def __init__(self) -> None:
+        self.cut = False
+        self.noise = self.loss = 0.0
+        self.port: Port | None = None
+        self.uart: Uart | None = None
+        self.holder: Process | None = None
+        self.random = Random(WORLD[0].random.getrandbits(32))
+        self.on_open = lambda: None
+
+    def sever(self) -> None:
+        """Take the cable out."""
+        self.cut = True
+        if self.port is not None:
+            self.port.lose()
+
+    def mend(self) -> None:
+        """Put it in again."""
+        self.cut = False
+
+    def disturbed(self, data: bytes) -> bytes:
+        """Return what arrives of some bytes."""
+        if self.loss and self.random.random() < self.loss:
+            return b""
+        if not self.noise:
+            return data
+        return bytes(
+            self.random.randrange(256) if self.random.random() < self.noise else byte for byte in data
+        )
+
+
+LINE: list[Line] = []
+
+
+class _Way:
+    """The bytes of one direction that have not left yet."""
+
+    def __init__(self) -> None:
+        self.free_at = 0.0
+        self.epoch = 0
+
+    def send(self, data: bytes, arrive: Any) -> None:
+        here = WORLD[0]
+        begun = max(here.now, self.free_at)
+        self.free_at = begun + len(data) * BYTE_SECONDS
+        epoch = self.epoch
+        here.at(self.free_at, lambda: arrive(data) if epoch == self.epoch else None)
+
+    def drop(self) -> None:
+        self.epoch += 1
+        self.free_at = WORLD[0].now
+
+
+class Port(File):
+    """The host's end, with what the bridge uses of pyserial's class."""
+
+    def __init__(self, *_: Any, timeout: float | None = None, **__: Any) -> None:
+        super().__init__()
+        self._line, self._timeout = LINE[0], timeout
+        self._inbox = bytearray()
+        self._way = _Way()
+        self._gone = self._cancelled = self._open = False
+        self._waiters = Waiters()
+        self.dtr = True
+
+    def open(self) -> None:
+        if self._line.cut:
+            raise serial.SerialException("No such file or directory")
+        holder = self._line.holder
+        if holder is not None and not holder.dead and self._line.port is not None:
+            raise serial.SerialException("Could not exclusively lock port")
+        self._line.holder, self._line.port = process(), self
+        self._open = True
+        self._line.on_open()
+
+    @property
+    def in_waiting(self) -> int:
+        self._check()
+        return len(self._inbox)
+
+    def read(self, size: int) -> bytes:
+        self._check()
+        self._cancelled = False
+        self._waiters.wait_for(
+            lambda: self._inbox or self._gone or self._cancelled or not self._open, self._timeout
+        )
+        if self._cancelled:
+            return b""
+        self._check()
+        data = bytes(self._inbox[:size])
+        del self._inbox[:size]
+        return data
+
+    def write(self, data: bytes) -> int:
+        WORLD[0].overtake()
+        self._check()
+        self._way.send(bytes(data), self._arrive)
+        return len(data)
+
+    def flush(self) -> None:
+        self._check()
+
+    def reset_output_buffer(self) -> None:
+        self._check()
+        self._way.drop()
+
+    def reset_input_buffer(self) -> None:
+        self._inbox.clear()
+
+    def cancel_read(self) -> None:
+        self._cancelled = True
+        self._waiters.wake()
+
+    def close(self) -> None:
+        self._open = False
+        self._waiters.wake()
+        if self._line.port is self:
+            self._line.port = None
+        super().close()
+
+    def on_closed(self) -> None:
+        self._open = False
+        if self._line.port is self:
+            self._line.port = None
+
+    def take(self, data: bytes) -> None:
+        """Bytes of the device have arrived."""
+        self._inbox += data
+        self._waiters.wake()
+
+    def lose(self) -> None:
+        """The adapter is out."""
+        self._gone = True
+        self._way.drop()
+        self._waiters.wake()
+
+    def _check(self) -> None:
+        if WORLD[0].over:
+            raise GreenletExit
+        if self._gone:
+            raise serial.SerialException("device reports readiness to read but returned no data")
+        if not self._open:
+            raise serial.PortNotOpenError()
+
+    def _arrive(self, data: bytes) -> None:
+        uart = self._line.uart
+        if uart is not None and not self._line.cut:
+            uart.take(self._line.disturbed(data))
+
+
+class Uart(File):
+    """The device's end."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
+        self._line = LINE[0]
+        self._line.uart = self
+        self.inbox = bytearray()
+        self._way = _Way()
+
+    def readable(self) -> bool:
+        return bool(self.inbox)
+
+    def take(self, data: bytes) -> None:
+        if not self.closed:
+            self.inbox += data
+            self.watchers.wake()
+
+    def write(self, data: bytes) -> int:
+        WORLD[0].overtake()
+        self._way.send(data, self._arrive)
+        return len(data)
+
+    def on_closed(self) -> None:
+        if self._line.uart is self:
+            self._line.uart = None
+
+    def _arrive(self, data: bytes) -> None:
+        port = self._line.port
+        if port is not None and not self._line.cut:
+            port.take(self._line.disturbed(data))
+
+
+def port_holder(_target: str) -> int | None:
+    """Return the process that has the port open."""
+    holder = LINE[0].holder
+    return None if holder is None or holder.dead or LINE[0].port is None else holder.pid
+
+
+def process_name(number: int) -> str:
+    """Return the name by which a process is seen."""
+    return next(one.name for one in WORLD[0].processes if one.pid == number)
+
+
+SERIAL = Module(serial, serial_for_url=Port, Serial=Uart)

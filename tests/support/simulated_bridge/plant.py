@@ -1,0 +1,163 @@
+"""The machine at the far end: what it executed, when it moved, and the program in its board."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from devices.device import Emit, Truth
+from devices.outcome import Outcome
+from devices.sensors import Sample
+from devices.stop_outcome import StopOutcome
+from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.link import LinkError, Port
+from simulated_bridge.scheduler import Machine, Process, World
+from simulated_bridge.system import Event
+
+NO_WATCHDOG = 10_000_000
+"""Milliseconds of a board that has none."""
+
+
+@dataclass
+class Execution:
+    """One call that the machine began; `ended` is its outcome, None where the board died in it."""
+
+    marker: float
+    boot: int
+    ended: str | None = None
+
+
+class Plant:
+    """A machine that moves, and coasts `coast` seconds to its rest.
+
+    Attributes:
+        seconds: how long each call takes, by its marker.
+        confirmed: whether the last word about it was that it stands.
+        logged: markers of the calls whose intent the log has.
+        asleep: when the host stood still, from and to.
+    """
+
+    def __init__(self, world: World, seconds: Mapping[float, float], coast: float) -> None:
+        self.world, self.seconds, self.coast = world, seconds, coast
+        self.moving = False
+        self.moved_at = 0.0
+        self.confirmed = False
+        self.logged: set[float] = set()
+        self.asleep: list[tuple[float, float]] = []
+        self.executions: list[Execution] = []
+        self._turn = 0
+
+    def begin(self, marker: float, boot: int) -> Execution:
+        """Begin a call, and move."""
+        world = self.world
+        if any(one.marker == marker for one in self.executions):
+            world.find("twice", f"call {marker:g} was executed again")
+        if marker not in self.logged:
+            world.find("unlogged", f"call {marker:g} was executed, and its intent is not in the log")
+        if self.confirmed:
+            world.find("moved", f"call {marker:g} moves after a confirmed stop")
+        world.say(f"machine: call {marker:g} moves")
+        done = Execution(marker, boot)
+        self.executions.append(done)
+        self.moving = True
+        self.moved_at = world.now
+        self._turn += 1
+        return done
+
+    def brake(self) -> None:
+        """Come to rest in `coast` seconds."""
+        if self.moving:
+            turn = self._turn
+            self.world.after(self.coast, lambda: self.rest() if turn == self._turn else None)
+
+    def rest(self) -> None:
+        """Stand."""
+        if self.moving:
+            self.moving = False
+            self._turn += 1
+            self.world.say("machine: stands")
+
+
+class Rover:
+    """The program in the board, behind the kit's endpoint."""
+
+    name, firmware = "farm_rover", "simulated 1"
+
+    def __init__(self, plant: Plant, boot: int) -> None:
+        self._plant, self._boot = plant, boot
+        self._born = plant.world.now
+        self._emit: Emit = lambda sample: None
+
+    def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
+        plant, began = self._plant, self._plant.world.now
+        if stop.is_set():
+            return Outcome("fault", code="stopped", message="stopped", t=began - self._born)
+        done = plant.begin(arguments["x"], self._boot)
+        stopped = stop.wait(plant.seconds[done.marker])
+        now = plant.world.now
+        times = {"t": now - self._born, "duration": now - began}
+        if stopped:
+            plant.brake()
+            done.ended = "stopped"
+            return Outcome("fault", code="stopped", message="stopped", **times)
+        plant.rest()
+        done.ended = "ok"
+        self._emit(Sample("odometer", done.marker, times["t"]))
+        return Outcome("ok", {"x": done.marker, "y": 1.0}, **times)
+
+    def safe(self) -> StopOutcome:
+        plant = self._plant
+        plant.brake()
+        while plant.moving:
+            plant.world.sleep(0.01)
+        return StopOutcome.CONFIRMED
+
+    def reset(self) -> None:
+        return
+
+    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
+        return Outcome("invalid", code="physical", message="hardware")
+
+    def subscribe(self, emit: Emit) -> None:
+        self._emit = emit
+
+    def truth(self) -> Truth | None:
+        return None
+
+
+class Board:
+    """The board: it can be reset, and stand still."""
+
+    def __init__(self, world: World, plant: Plant, port: Callable[[], Port], watchdog: float) -> None:
+        self.world, self.plant = world, plant
+        self._port, self._watchdog = port, watchdog
+        self._machine = Machine()
+        self.boots = 0
+        self.process: Process
+        self.start()
+
+    def start(self) -> None:
+        """Boot."""
+        self.boots += 1
+        boot = self.boots
+        self.process = process = Process(self.world, self._machine, f"board, boot {boot}", "board")
+
+        def run() -> None:
+            rover = Rover(self.plant, boot)
+            watchdog = int(self._watchdog * 1000) or NO_WATCHDOG
+            try:
+                DeviceEndpoint(rover, self._port(), watchdog_ms=watchdog).start()
+            except LinkError:
+                # Its supervisor starts it again.
+                self.reset(1.0)
+            Event().wait()
+
+        process.spawn(run, "main")
+
+    def reset(self, seconds: float) -> None:
+        """Lose power for so long; the machine brakes."""
+        process = self.process
+        self.plant.brake()
+        self.world.after(seconds, lambda: self.start() if self.process is process else None)
+        process.end(1)

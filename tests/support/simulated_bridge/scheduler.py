@@ -1,0 +1,274 @@
+"""Virtual time, and threads of simulated processes that run one at a time in an order drawn by a seed.
+
+A thread is a greenlet. It gives way only where it waits, and at the points where a real one is likely to be
+overtaken: locks, queues, and output. Nothing here knows of the bridge.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import traceback
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+MOST_TURNS = 200_000
+"""Turns of threads after which a world that goes on is livelocked."""
+OVERTAKEN = 0.05
+"""Probability that a thread is overtaken where it could be."""
+DELAYS = (0.0, 0.0, 0.0, 0.0005, 0.004, 0.03)
+"""Seconds for which an overtaken thread waits for its processor."""
+
+
+class Machine:
+    """A computer; `asleep` is how long its monotonic clock has stood still, in s."""
+
+    def __init__(self) -> None:
+        self.asleep = 0.0
+        self.doors: dict[str, Any] = {}
+
+
+class Process:
+    """A process: its threads stop where it is frozen, and end where it is killed."""
+
+    def __init__(self, world: World, machine: Machine, name: str, kind: str = "") -> None:
+        self.world, self.machine, self.name, self.kind = world, machine, name, kind
+        self.pid = next(world.pids)
+        self.frozen = self.stopped = self.dead = False
+        self.status: int | None = None
+        self.files: list[Any] = []
+        self.told: list[str] = []
+        self.tell: Callable[[str], None] = self.told.append
+        self._held: list[Task] = []
+        self._joiners: list[Task] = []
+        world.processes.append(self)
+
+    def spawn(self, act: Callable[[], object], name: str = "") -> Task:
+        """Start a thread in it."""
+        return Task(self, act, name)
+
+    def main(self, act: Callable[[], object]) -> None:
+        """Start its main thread, with which it ends."""
+
+        def run() -> None:
+            try:
+                act()
+            finally:
+                if self.world.current is not None and not self.world.over:
+                    self.end(0)
+
+        self.spawn(run, "main")
+
+    def freeze(self, *, stopped: bool) -> None:
+        """Let none of its threads run; `stopped`: by a signal, which the system tells of."""
+        self.frozen, self.stopped = True, stopped
+
+    def thaw(self) -> None:
+        """Let them run again."""
+        self.frozen = self.stopped = False
+        held, self._held = self._held, []
+        for task in held:
+            self.world.ready.append(task)
+
+    def hold(self, task: Task) -> None:
+        """Keep a thread that could run."""
+        self._held.append(task)
+
+    def end(self, status: int) -> None:
+        """End it at once: its threads run no further, and its files are closed."""
+        if self.dead:
+            return
+        self.dead, self.status = True, status
+        self.world.say(f"{self.name} ends with {status}")
+        files, self.files = self.files, []
+        for file in files:
+            file.release()
+        for task in self._joiners:
+            self.world.unpark(task)
+        if self.world.current is not None and self.world.current.process is self:
+            # Nothing of it runs any more, not even what a thread would do at its end.
+            self.world.current.parked = False
+            self.world.hub.switch()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for its end, and return whether it came."""
+        world = self.world
+        until = None if seconds is None else world.now + seconds
+        while not self.dead:
+            left = None if until is None else until - world.now
+            if left is not None and left <= 0:
+                return False
+            task = world.this
+            self._joiners.append(task)
+            world.park(left)
+            self._joiners.remove(task)
+        return True
+
+
+class Task:
+    """A thread of a simulated process."""
+
+    def __init__(self, process: Process, act: Callable[[], object], name: str) -> None:
+        self.process, self.name = process, name
+        self.token = 0
+        self.parked = self.woken = self.done = False
+        self.joiners: list[Task] = []
+        self.thread: object = self
+        self._act = act
+        world = process.world
+        self.greenlet = greenlet(self._run, world.hub)
+        world.tasks.append(self)
+        world.ready.append(self)
+
+    def _run(self) -> None:
+        world = self.process.world
+        try:
+            self._act()
+        except GreenletExit:
+            return
+        except BaseException as error:
+            if world.over:
+                return
+            world.find("died", f"thread {self.name} of {self.process.name}: {last_line(error)}")
+        self.done = True
+        for task in self.joiners:
+            world.unpark(task)
+
+
+def last_line(error: BaseException) -> str:
+    """Return an exception in one line, with the place where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename.rpartition('/')[2]}:{place.lineno})"
+
+
+class World:
+    """One simulated world.
+
+    Attributes:
+        now: the time, in s.
+        random: what every choice is drawn from.
+        findings: what broke an invariant: its name, and one line.
+        trace: what happened, where it is kept.
+    """
+
+    def __init__(self, seed: int, *, traced: bool = False) -> None:
+        self.now = 1000.0
+        self.random = Random(seed)
+        self.hub = getcurrent()
+        self.pids = itertools.count(1000)
+        self.numbers = itertools.count(10_000)
+        self.files: dict[int, Any] = {}
+        self.processes: list[Process] = []
+        self.tasks: list[Task] = []
+        self.ready: list[Task] = []
+        self.current: Task | None = None
+        self.over = False
+        self.turns = 0
+        self.findings: dict[str, str] = {}
+        self.trace: list[str] | None = [] if traced else None
+        self._timers: list[tuple[float, int, Any, int, float]] = []
+        self._count = itertools.count()
+
+    @property
+    def this(self) -> Task:
+        """The thread that runs."""
+        assert self.current is not None, "only a simulated thread waits"
+        return self.current
+
+    def say(self, text: str) -> None:
+        """Add a line to the trace."""
+        if self.trace is not None:
+            self.trace.append(f"{self.now - 1000:9.4f} {text}")
+
+    def find(self, name: str, text: str) -> None:
+        """Note that an invariant does not hold."""
+        self.say(f"BROKEN {name}: {text}")
+        self.findings.setdefault(name, f"at {self.now - 1000:.4f} s: {text}")
+
+    def at(self, moment: float, act: Callable[[], object]) -> None:
+        """Do something at a moment."""
+        heapq.heappush(self._timers, (moment, next(self._count), act, -1, 0.0))
+
+    def after(self, seconds: float, act: Callable[[], object]) -> None:
+        """Do something after so many seconds."""
+        self.at(self.now + seconds, act)
+
+    def run(self, until: float, done: Callable[[], bool] = lambda: False) -> bool:
+        """Let the world go on to a moment, or until `done`; return whether it is."""
+        choose, ready = self.random.random, self.ready
+        while not done():
+            if ready:
+                task = ready.pop(int(choose() * len(ready)) if len(ready) > 1 else 0)
+                process = task.process
+                if process.dead or task.done:
+                    continue
+                if process.frozen:
+                    process.hold(task)
+                    continue
+                self.turns += 1
+                if self.turns > MOST_TURNS:
+                    self.find("livelock", f"{MOST_TURNS} turns")
+                    return False
+                self.current = task
+                task.greenlet.switch()
+                self.current = None
+            elif self._timers and self._timers[0][0] <= until:
+                moment, _, act, token, asleep = heapq.heappop(self._timers)
+                self.now = max(self.now, moment)
+                if token < 0:
+                    act()
+                elif act.parked and act.token == token:
+                    slept = act.process.machine.asleep - asleep
+                    if slept > 0:
+                        self._time_out(act, slept)
+                    else:
+                        act.parked, act.woken = False, False
+                        ready.append(act)
+            else:
+                self.now = max(self.now, until)
+                return done()
+        return True
+
+    def _time_out(self, task: Task, seconds: float) -> None:
+        entry = (self.now + seconds, next(self._count), task, task.token, task.process.machine.asleep)
+        heapq.heappush(self._timers, entry)
+
+    def park(self, seconds: float | None) -> bool:
+        """Have this thread wait to be woken, at most so long; return whether it was."""
+        if self.over:
+            raise GreenletExit
+        task = self.this
+        task.token += 1
+        task.parked = True
+        if seconds is not None:
+            self._time_out(task, max(0.0, seconds))
+        self.hub.switch()
+        if self.over:
+            raise GreenletExit
+        return task.woken
+
+    def unpark(self, task: Task) -> None:
+        """Wake a thread that waits."""
+        if task.parked:
+            task.parked, task.woken = False, True
+            self.ready.append(task)
+
+    def sleep(self, seconds: float) -> None:
+        """Have this thread wait."""
+        self.park(seconds)
+
+    def overtake(self) -> None:
+        """Let other threads overtake this one, now and then."""
+        if self.current is not None and not self.over and self.random.random() < OVERTAKEN:
+            self.park(self.random.choice(DELAYS))
+
+    def end(self) -> None:
+        """Drop all threads."""
+        self.over = True
+        for task in self.tasks:
+            if not task.done and not task.greenlet.dead and task.greenlet:
+                task.greenlet.throw(GreenletExit)
+        self.tasks.clear()
