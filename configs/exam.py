@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -95,22 +95,39 @@ class Exam:
                 f"{given!r} sets {key}, which exam {self.name} sets for all models: leave it out, or "
                 "write an exam of your own"
             )
-        stated = sampling_of(given) if self.content.sampling == "file" else {}
+        stated = {}
+        if self.content.sampling == "file":
+            stated = sampling_of(given, set(LLAMA_CPP) - set(self.content.options))
         wanted = stated | {key: value for key, value in self.content.options.items() if key in taken}
         own = make_options(parsed.name, wanted, taken)
         named = make_options(parsed.name, {"name": called or agent_name(given)}, taken)
         return ParsedSpec(parsed.name, parsed.form, parsed.rest, merged(parsed.options, own, named)).text()
 
 
-def sampling_of(spec: str) -> dict[str, float]:
-    """Return the options of sampling that the file of a model states, else llama.cpp's own."""
+def sampling_of(spec: str, keys: Collection[str]) -> dict[str, Any]:
+    """Return these options of sampling as the file of a model states them, else as llama.cpp has them.
+
+    Raises:
+        AgentSpecError: the file states one that is invalid.
+    """
+    found: dict[str, Any] = {key: value for key, value in LLAMA_CPP.items() if key in keys}
     path = model_file(spec)
     if path is None:
-        return dict(LLAMA_CPP)
-    from agents.backends.gguf_facts import gguf_facts
+        return found
+    from agents.backends.gguf_facts import OPTION_OF, gguf_facts
 
     stated = gguf_facts(path).sampling
-    return {key: stated.get(key, value) for key, value in LLAMA_CPP.items()}
+    for key, option in OPTION_OF.items():
+        if option in found and option in stated:
+            try:
+                found[option] = getattr(make_options("file", {option: stated[option]}, SAMPLING), option)
+            except AgentSpecError as error:
+                why = str(error).rpartition(": ")[2]
+                raise AgentSpecError(
+                    f"{path} states general.sampling.{key} = {stated[option]}: {why}; mend the file, or take "
+                    f"an exam of your own with {option} among its options"
+                ) from None
+    return found
 
 
 def load_exam(name: str) -> Exam:

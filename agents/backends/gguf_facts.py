@@ -28,12 +28,12 @@ class GgufFacts:
 
     Attributes:
         licence: as its makers wrote it; None where they did not.
-        sampling: options of the kit, by name; empty where the file states none.
+        sampling: options of the kit, by name, as the file writes them; empty where it states none.
         not_followed: keys of sampling that the file states and the kit does not follow.
     """
 
     licence: str | None
-    sampling: Mapping[str, float]
+    sampling: Mapping[str, str]
     not_followed: tuple[str, ...]
 
 
@@ -48,7 +48,7 @@ def gguf_facts(path: Path) -> GgufFacts:
         stated = {key: engine.meta(f"general.sampling.{key}") for key in (*OPTION_OF, *NOT_FOLLOWED)}
         return GgufFacts(
             engine.meta("general.license"),
-            {option: float(text) for key, option in OPTION_OF.items() if (text := stated[key]) is not None},
+            {option: text for key, option in OPTION_OF.items() if (text := stated[key]) is not None},
             tuple(key for key in NOT_FOLLOWED if stated[key] is not None),
         )
     finally:

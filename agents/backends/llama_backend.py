@@ -186,7 +186,7 @@ class LlamaBackend(ChatBackend):
         prompt = self._engine.vocabulary.prompt_tokens(self._template.render(messages, self._schemas))
         with self._at_work:
             self._engine.should_stop = lambda: False
-            check_context(self.name, len(prompt), self._engine.n_ctx)
+            check_context(self.name, len(prompt), self._engine.n_ctx, self._engine.trained_ctx)
             kept = self._to_keep(messages, prompt)
             if self._prompts is not None and kept:
                 self._speed = self._speed or self._prompts.speed(kept)

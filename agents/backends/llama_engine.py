@@ -41,6 +41,7 @@ class LlamaEngine:
         should_stop: asked while tokens are evaluated, on the thread that evaluates.
         vocabulary: text to tokens and back.
         n_ctx: tokens that the context holds.
+        trained_ctx: tokens that the model was trained with; None where its file does not state them.
         n_batch, n_threads: tokens that are evaluated at once, and threads that do it.
         n_gpu_layers: layers that are computed on a GPU.
         kv_type: the type of the numbers in the KV cache.
@@ -153,7 +154,8 @@ class LlamaEngine:
     def _make_context(self, n_ctx: int, n_threads: int, kv_type: str | None) -> None:
         c = self._c
         context = c.llama_context_default_params()
-        context.n_ctx = min(n_ctx, c.llama_model_n_ctx_train(self._model) or n_ctx)
+        self.trained_ctx: int | None = c.llama_model_n_ctx_train(self._model) or None
+        context.n_ctx = min(n_ctx, self.trained_ctx or n_ctx)
         # llama.cpp takes no batch longer than its context.
         context.n_batch = context.n_ubatch = self.n_batch = min(self.n_batch, context.n_ctx)
         context.n_threads = context.n_threads_batch = n_threads

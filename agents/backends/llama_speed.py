@@ -39,16 +39,19 @@ def measured_speed(engine: LlamaEngine, prompt: Sequence[int]) -> Speed:
     return Speed(done / reading, min(len(prompt), WRITTEN_TOKENS) / writing)
 
 
-def check_context(name: str, prompt_tokens: int, n_ctx: int) -> None:
-    """Raise where the context does not take a first answer.
+def check_context(name: str, prompt_tokens: int, n_ctx: int, trained: int | None) -> None:
+    """Raise where the context does not take a first answer; `trained`: the most that the model takes.
 
     Raises:
         AgentSpecError: one line with the figures.
     """
     if prompt_tokens + FIRST_ANSWER_TOKENS > n_ctx:
+        needed = prompt_tokens + FIRST_ANSWER_TOKENS
+        todo = f"give a larger n_ctx, {needed} or more"
+        if trained is not None and needed > trained:
+            todo = f"the model was trained with {trained}, and needs {needed}: take another model"
         raise AgentSpecError(
-            f"{name}: the first prompt has {prompt_tokens} tokens, and the context {n_ctx}: give a larger "
-            "n_ctx"
+            f"{name}: the first prompt has {prompt_tokens} tokens, and the context {n_ctx}: {todo}"
         )
 
 

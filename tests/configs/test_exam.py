@@ -62,6 +62,12 @@ def test_a_file_is_sampled_as_it_states(tmp_path: Path):
     assert stated() == dict(LLAMA_CPP)
     assert stated(temp=0.5, top_k=7) == {**LLAMA_CPP, "temperature": 0.5, "top_k": 7}
     assert stated(temp=0.0)["temperature"] == 0.0
+    with pytest.raises(
+        AgentSpecError, match=r"top_p\.gguf states general\.sampling\.top_p = 1\.5.*: Input should"
+    ):
+        stated(top_p=1.5)
+    (tmp_path / "own.yaml").write_text("sampling: file\noptions: {top_p: 0.9}")
+    assert load_exam(str(tmp_path / "own.yaml")).spec(f"llama:{tmp_path / 'top_p.gguf'}")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,13 @@ def test_a_limit_that_takes_no_first_answer_is_an_error_before_anything_moves(
 
 def test_a_context_too_small_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--agent", "llama?n_ctx=256"]) == 2
-    assert "and the context 256: give a larger n_ctx" in capsys.readouterr().err
+    assert "and the context 256: give a larger n_ctx, " in capsys.readouterr().err
+
+
+def test_a_model_trained_with_too_few_tokens_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    write_tiny_gguf(Path("short.gguf"), template=QWEN3, context=300)
+    assert main([*RUN, "--agent", "llama:short.gguf"]) == 2
+    assert "and the context 300: the model was trained with 300, and needs " in capsys.readouterr().err
 
 
 def test_models_are_loaded_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
