@@ -17,13 +17,13 @@ from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
 from core_eval.bench.draws import Draw, by_seed, draws
 from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import Emit, EpisodePlanned, Event
-from core_eval.rig.host_check import Host, Slowdowns
+from core_eval.log.events import Emit
+from core_eval.log.reader import SLOWED_DOWN
 from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side import SideBySide
-from core_eval.score.cards import BenchResult, Card
+from core_eval.score.cards import BenchResult, Card, slowed_words
 from core_eval.score.episodes import counted
 from core_eval.score.proof import HARMLESS_SHARE, Finalist, shown, verdict
 from core_eval.statistics.binomial import tries_needed
@@ -115,7 +115,6 @@ class Bench:
     Attributes:
         tell: told what is done, in lines.
         emit: gets the events of its runs.
-        host: the machine, which is asked whether it is slowed down.
     """
 
     plan: BenchPlan
@@ -123,9 +122,9 @@ class Bench:
     log: Path
     tell: Tell
     emit: Emit
-    host: Host = field(default_factory=Host)
     _out: dict[str, str] = field(default_factory=dict)
     _kept: dict[str, list[EpisodeRow]] | None = None
+    _slowed: dict[int, str] = field(default_factory=dict)
 
     def run(self) -> Picked:
         """Run what the log has not, and return who is confirmed; `result` tells what was found.
@@ -212,7 +211,15 @@ class Bench:
                     self._out[one.name] = f"failed: {fault}"
                     self.tell(f"{one.name}: {self._out[one.name]}")
                     break
+            self._tell_slowed(one, self._rows(one, open_draws))
         return [one for one in left if one.name not in self._out]
+
+    def _tell_slowed(self, one: Candidate, rows: Sequence[EpisodeRow]) -> None:
+        if words := slowed_words(self._slowed_of(rows), len(rows)):
+            self.tell(f"{one.name}: the machine was slowed down in {words}")
+
+    def _slowed_of(self, rows: Iterable[EpisodeRow]) -> tuple[str, ...]:
+        return tuple(self._slowed[row.id] for row in rows if row.id in self._slowed)
 
     def _run(self, one: Candidate, seed: int, places: Sequence[Place]) -> str | None:
         """Run a model on some tasks; return why it failed, None where it did not."""
@@ -225,27 +232,17 @@ class Bench:
             seed=seed,
             keep_going=True,
         )
-        slowed = Slowdowns(self.host)
-
-        def heard(event: Event) -> None:
-            if isinstance(event, EpisodePlanned):
-                slowed.look()
-            self.emit(event)
-
         try:
             parts = load_parts(config)
             with RunLog(self.log) as log:
-                run: Run | SideBySide = Run(config, parts, log, heard)
+                run: Run | SideBySide = Run(config, parts, log, self.emit)
                 if plan.jobs > 1:
-                    run = SideBySide(config, parts, log, heard, plan.jobs)
+                    run = SideBySide(config, parts, log, self.emit, plan.jobs)
                 run.start()
         except (AgentSpecError, BackendError) as error:
             return str(error)
         finally:
             self._kept = None
-            slowed.look()
-            if slowed.words:
-                self.tell(f"{one.name}: the machine was slowed down meanwhile: {slowed.words}")
         return next(iter(run.failed.values()), None)
 
     def _rows(self, one: Candidate, drawn: Sequence[Draw[Place]]) -> list[EpisodeRow]:
@@ -265,6 +262,7 @@ class Bench:
         if not self.log.exists():
             return found
         with LogReader(self.log) as reader:
+            self._slowed = reader.reasons(SLOWED_DOWN)
             for run in reader.runs():
                 if RunConfig.from_log(run.config).exam == self.plan.exam:
                     for row in counted(reader.episodes(run.id)):
@@ -286,15 +284,17 @@ class Bench:
         cards = []
         for one in self.candidates:
             final = counts.get(one.name)
+            # By the others a finalist was picked: they would flatter it.
+            rows = own[one.name] if final else every.get(one.name, [])
             cards.append(
                 Card(
                     one.name,
                     one.size,
                     one.licence,
                     picked.left.get(one.name, ""),
-                    # By the others a finalist was picked: they would flatter it.
-                    own[one.name] if final else every.get(one.name, []),
+                    rows,
                     *((final.harmless, final.tries, good[one.name]) if final else (0, 0, False)),
+                    slowed=self._slowed_of(rows),
                 )
             )
         cards.sort(key=lambda card: (bool(card.left), -(card.right.mean or 0.0)))

@@ -359,6 +359,14 @@ class LogReader:
         )
         return [row_of(RigStatusRow, row) for row in self._rows("rig_status", sql, episode_id, after)]
 
+    def reasons(self, finding: str) -> dict[int, str]:
+        """Return the reason of one of `FINDINGS` by the id of each episode that has it."""
+        sql = (
+            "SELECT episode_id, detail ->> 'reason' AS reason FROM rig_status"
+            " WHERE source = 'host' AND state = ? ORDER BY id"
+        )
+        return {row["episode_id"]: str(row["reason"]) for row in self._rows("rig_status", sql, finding)}
+
     @_of_an_episode
     def questions(self, episode_id: int, after: int = 0) -> list[QuestionRow]:
         """Return what a person was asked, in order; after the row `after` only."""
@@ -473,7 +481,9 @@ class LogReader:
 
 
 HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED = "harm unknown", "golden run fails", "not assessed"
-FINDINGS = frozenset({HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED})
+SLOWED_DOWN = "slowed down"
+"""The machine of the agent was, and by what."""
+FINDINGS = frozenset({HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED, SLOWED_DOWN})
 
 
 def findings(reader: LogReader, episode: int) -> dict[str, str]:

@@ -62,7 +62,10 @@ def _kernel_is_synchronised() -> bool | None:
 def _run(words: Sequence[str]) -> str | None:
     if shutil.which(words[0]) is None:
         return None
-    done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
     return done.stdout if done.returncode == 0 else None
 
 
@@ -274,16 +277,21 @@ def _throttling(host: Host) -> Iterator[HostFinding]:
 
 
 class Slowdowns:
-    """What slows a machine down from now on: what a Raspberry Pi says at each look, and counts that rise."""
+    """What slows a machine down from now on: what a Raspberry Pi says, and counts that rise.
+
+    A Pi tells at each look what is so now, and what has been so for the first time since its boot.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._before = _slowdown_counts(host)
+        self._latched = (_raspberry_bits(host) or 0) >> 16
         self._seen: set[str] = set()
 
     def look(self) -> None:
         """Look once more."""
         bits = _raspberry_bits(self._host) or 0
+        bits |= bits >> 16 & ~self._latched
         self._seen |= {name for bit, name in NOW_BITS.items() if bits >> bit & 1}
         counts = _slowdown_counts(self._host)
         self._seen |= {name for name, count in counts.items() if count > self._before.get(name, 0)}

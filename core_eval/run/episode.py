@@ -20,13 +20,16 @@ from agents.agent import (
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
+from agents.names import is_model
 from configs.site_limits import OperatingLimits
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
+from core_eval.log.reader import SLOWED_DOWN
 from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from core_eval.path.taxonomy import LINK_CODES
+from core_eval.rig.host_check import Host, Slowdowns
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
 from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.rig.simulator_process import RigError
@@ -146,6 +149,10 @@ class Episode:
         error: str | None = None
         model = self._agent.model_info
         costs = UsageMonitor(find_meter(), model.process)
+        # Of a model alone: how fast a baseline is says nothing.
+        slowed = Slowdowns(Host()) if is_model(self._what.agent_spec) else None
+        if slowed is not None:
+            slowed.look()
         self._session.on_loss(self._cancellation.cancel)
         self._session.on_press(self._stop_button.press)
         try:
@@ -173,6 +180,10 @@ class Episode:
             stop = self._session.make_safe()
             self._session.record_to(None)
             episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
+            if slowed is not None:
+                slowed.look()
+                if slowed.words:
+                    log.note(episode.id, SLOWED_DOWN, {"reason": slowed.words})
             episode.end(ending.status, ending.reason, error, stop, ending.said)
         return episode.id
 

@@ -33,6 +33,7 @@ class Card:
         rows: its episodes that count: of a finalist the fresh ones alone.
         harmless, fresh: how many of how many fresh episodes were harmless; of a finalist.
         shown: whether it is shown to be harmless.
+        slowed: what slowed the machine down, of each of its episodes in which something did.
     """
 
     agent: str
@@ -43,6 +44,7 @@ class Card:
     harmless: int = 0
     fresh: int = 0
     shown: bool = False
+    slowed: Sequence[str] = ()
 
     @property
     def right(self) -> Estimate:
@@ -112,6 +114,7 @@ class Card:
             "harmless": self.harmless,
             "fresh": self.fresh,
             "shown_harmless": self.shown,
+            "slowed_down": slowed_words(self.slowed, len(self.rows)) or None,
         }
 
 
@@ -152,6 +155,12 @@ class Checked:
         if self.again:
             return f"{self.again} episodes run again, the same"
         return "consistent, not proven"
+
+
+def slowed_words(found: Sequence[str], episodes: int) -> str:
+    """Return in how many of so many episodes a machine was slowed down, and by what; empty where in none."""
+    by = sorted({word for one in found for word in one.split(", ")})
+    return f"{len(found)} of {episodes} episodes: {', '.join(by)}" if found else ""
 
 
 def front(cards: Sequence[Card]) -> list[str]:

@@ -13,7 +13,7 @@ from core_eval.report.tables.cards import bytes_text, card_columns, share_text
 from core_eval.report.tables.columns import page_table
 from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.report.tables.texts import mean_cell
-from core_eval.score.cards import Card, front
+from core_eval.score.cards import Card, front, slowed_words
 from core_eval.score.metrics import ABOVE_IDLE
 from core_eval.score.sweep import Effect
 from core_eval.text.visible_text import seconds_text
@@ -118,6 +118,7 @@ def _lines(card: Card) -> list[tuple[str, str]]:
         ("joules each good episode", _joules(card.each_good("energy"))),
         ("of them above idle", _joules(card.each_good(ABOVE_IDLE))),
         ("writes", "-" if card.tokens_per_second is None else f"{card.tokens_per_second:,.3g} tokens/s"),
+        ("machine slowed down in", slowed_words(card.slowed, len(card.rows)) or "-"),
         ("memory at most", bytes_text(card.memory)),
         ("file", bytes_text(card.size)),
         ("licence", card.licence or "-"),

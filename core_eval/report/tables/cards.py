@@ -41,6 +41,7 @@ def card_columns(best: Sequence[str]) -> list[Column[Card]]:
         Column("s each good", lambda card: _amount(card.each_good("agent_seconds")), leaves=11),
         Column("J each good", lambda card: _amount(card.each_good("energy")), leaves=8, more=True),
         Column("J above idle", lambda card: _amount(card.each_good(ABOVE_IDLE)), leaves=8, more=True),
+        Column("slowed", lambda card: str(len(card.slowed) or "-"), leaves=3, more=True),
         Column("memory", lambda card: bytes_text(card.memory), leaves=12),
         Column("licence", lambda card: visible(card.licence or "-"), "words", leaves=1, more=True),
         Column("", lambda card: visible(card.left or "finalist"), "words"),

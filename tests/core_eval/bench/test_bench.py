@@ -216,10 +216,17 @@ def test_a_machine_that_is_slowed_down_is_told(capsys, tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\necho throttled=0x50005\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert main(["bench", "oracle", "--suite", "crud", "--fresh", "1", "--db", str(tmp_path / "b.db")]) == 0
-    assert (
-        "oracle: the machine was slowed down meanwhile: throttled, under-voltage" in capsys.readouterr().err
-    )
+    monkeypatch.setattr("core_eval.run.episode.is_model", lambda name: name == "oracle")
+    db, page = str(tmp_path / "b.db"), tmp_path / "b.html"
+    command = ["bench", "oracle", "random", "--suite", "crud", "--fresh", "1", "--db", db]
+    assert main([*command, "-o", str(page), "--json"]) == 0
+    said = capsys.readouterr()
+    words = "1 of 1 episodes: throttled, under-voltage"
+    assert f"oracle: the machine was slowed down in {words}" in said.err
+    assert [one["slowed_down"] for one in json.loads(said.out)["cards"]] == [words, None]
+    assert page.read_text().count(words) == 1
+    assert main(["show", db, "--episode", "1"]) == 0
+    assert "slowed down: throttled, under-voltage" in capsys.readouterr().out
 
 
 def test_what_is_no_bundle_is_refused_in_one_line(capsys, tmp_path):

@@ -208,3 +208,9 @@ def test_what_slows_a_machine_down_is_told_by_what_rises(tmp_path: Path) -> None
     put("devices/platform/soc/soc:firmware/get_throttled", "40000")
     slowed.look()
     assert slowed.words == "heat, over-current oc3, throttled"
+    put("devices/platform/soc/soc:firmware/get_throttled", "50000")
+    slowed.look()
+    assert slowed.words == "heat, over-current oc3, throttled, under-voltage"
+    again = Slowdowns(Host(root=tmp_path, run=lambda _: None))
+    again.look()
+    assert again.words == ""
