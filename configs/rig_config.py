@@ -12,6 +12,7 @@ from configs.device_types import device_ref, load_device
 from configs.drivers_loader import driver_path, load_driver
 from configs.envelope_names import check_envelope
 from configs.errors import ConfigError, at
+from configs.meter_config import MeterConfig
 from configs.programs import require
 from configs.rig_url import check_link, check_url, without_truth
 from configs.site_limits import OperatingLimits, split_site
@@ -129,6 +130,11 @@ class RigConfig(FrozenModel):
         default=False,
         description="it has a physical stop input, and is not driven where its status tells of none; a "
         "simulator that is spawned gets one (SIGUSR1 presses, SIGUSR2 releases)",
+    )
+    meter: MeterConfig | None = Field(
+        default=None,
+        description="the plug or Modbus meter that tells the power of the machine that computes the agent; "
+        "left out: what that machine has itself",
     )
     driver_tables: dict[str, dict[str, dict[str, Any]]] = Field(
         default={}, description="the driver's tables: table, row, column"

@@ -30,6 +30,7 @@ from configs.exam import FOLDER as EXAMS
 from configs.exam import ExamFile
 from configs.fault_priors import FaultPrior
 from configs.hazards import Hazard
+from configs.meter_config import MeterConfig, MeterQuestion
 from configs.models_loader import ModelFile
 from configs.operator import Operator, Reply, Topic
 from configs.rig_config import RigConfig
@@ -315,6 +316,8 @@ def config_page() -> str:
     parts.append(keys(FaultPrior))
     parts.append("### A twin\n\nThe key `twin` of a rig's file; [what it means](../twin.md).\n")
     parts.append(keys(TwinConfig))
+    parts.append("### A meter\n\nThe key `meter` of a rig's file; [what it measures](../metrics.md).\n")
+    parts.append(keys(MeterConfig) + keys(MeterQuestion))
     parts.append("### A sensor\n\n" + inspect.cleandoc(SensorSpec.__doc__ or "") + "\n")
     parts.append(keys(SensorSpec))
     parts.append("### Faults\n\n[How they act](../sensors-and-faults.md). An entry of `faults.schedule`:\n")

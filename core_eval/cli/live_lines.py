@@ -11,6 +11,7 @@ from rich.text import Text
 
 from core_eval.log import LEFT_RECORD, EpisodeRow, RigStatusRow, StepRow
 from core_eval.log.events import EpisodePlanned, Event
+from core_eval.log.reader import OF_THE_MACHINE
 from core_eval.log.rows import RULE
 from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Hanging
@@ -45,6 +46,8 @@ class LiveLines:
             case RigStatusRow(_, "host", state, dict(detail)) if state == RULE:
                 if detail["action"] != RuleAction.OBSERVE:
                     self._console.print(Hanging(Text(f"     {rule_line(detail)}", style="yellow")))
+            case RigStatusRow(_, "host", state, dict(detail)) if state in OF_THE_MACHINE:
+                self._console.print(Hanging(Text(f"     {state}: {detail['reason']}", style="yellow")))
             case RigStatusRow(_, "host", state) if self._steps and state == LEFT_RECORD:
                 self._console.print(Text(f"     {state}", style="yellow"))
             case EpisodePlanned(place, total, left):

@@ -483,7 +483,9 @@ class LogReader:
 HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED = "harm unknown", "golden run fails", "not assessed"
 SLOWED_DOWN = "slowed down"
 """The machine of the agent was, and by what."""
-FINDINGS = frozenset({HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED, SLOWED_DOWN})
+ENERGY_UNKNOWN = "energy unknown"
+OF_THE_MACHINE = (SLOWED_DOWN, ENERGY_UNKNOWN)
+FINDINGS = frozenset({HARM_UNKNOWN, GOLDEN_RUN_FAILS, NOT_ASSESSED, *OF_THE_MACHINE})
 
 
 def findings(reader: LogReader, episode: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -24,8 +25,8 @@ from agents.names import is_model
 from configs.site_limits import OperatingLimits
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
-from core_eval.log.reader import SLOWED_DOWN
-from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus
+from core_eval.log.reader import ENERGY_UNKNOWN, SLOWED_DOWN
+from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus, RigStatusRow
 from core_eval.path import Call, OnlineScorer, StepVerdict
 from core_eval.path.calls import CallStatus
 from core_eval.path.taxonomy import LINK_CODES
@@ -36,7 +37,7 @@ from core_eval.rig.simulator_process import RigError
 from core_eval.rules.episode import EpisodeRules
 from core_eval.rules.episode import as_logged as as_logged_finding
 from core_eval.rules.monitor import Finding
-from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig
+from core_eval.run.episode_start import Assignment, episode_limits, episode_start, known_rig, meter_of
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
 from core_eval.text.json_text import as_logged
@@ -148,7 +149,7 @@ class Episode:
         ending = Ending("interrupted", "signal")
         error: str | None = None
         model = self._agent.model_info
-        costs = UsageMonitor(find_meter(), model.process)
+        costs = UsageMonitor(meter_of(self._session.config, find_meter)(), model.process)
         # Of a model alone: how fast a baseline is says nothing.
         slowed = Slowdowns(Host()) if is_model(self._what.agent_spec) else None
         if slowed is not None:
@@ -182,10 +183,16 @@ class Episode:
             episode.machine_cost(replace(costs.cost, load_seconds=model.load_seconds))
             if slowed is not None:
                 slowed.look()
-                if slowed.words:
-                    log.note(episode.id, SLOWED_DOWN, {"reason": slowed.words})
+                self._note(log, episode, SLOWED_DOWN, slowed.words)
+            self._note(log, episode, ENERGY_UNKNOWN, costs.failure)
             episode.end(ending.status, ending.reason, error, stop, ending.said)
         return episode.id
+
+    def _note(self, log: RunLog, episode: EpisodeLog, finding: str, reason: str) -> None:
+        if reason:
+            detail = {"reason": reason}
+            log.note(episode.id, finding, detail)
+            self._emit(RigStatusRow(time.time(), "host", finding, detail))
 
     def _stop_now(self) -> None:
         """Stop the rig and cancel what the episode waits for; called on another thread."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from core_eval.rig.links import is_driven
 from core_eval.rig.session import RigSession
 from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info
+from core_eval.run.resource_usage import Meter
 from core_eval.run.told_prompt import told_prompt
 from core_eval.text.streams import stream, world_stream
 from devices.known_state import KnownState
@@ -149,6 +150,16 @@ def model_of(rig: RigConfig, task: Task) -> TwinConfig | None:
     if twin is None and task.world is not None:
         twin = default_twin(task.world)
     return None if twin is None else resolved(twin, physical=rig.world is None)
+
+
+def meter_of(rig: RigConfig, usual: Callable[[], Meter | None]) -> Callable[[], Meter | None]:
+    """Return what makes the meter that a rig's file names, once that is open; `usual` where it names none."""
+    if rig.meter is None:
+        return usual
+    # It needs the wires of the drivers, which a run without a meter does not.
+    from core_eval.run.rig_meter import rig_meter
+
+    return rig_meter(rig.meter).meter
 
 
 def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:

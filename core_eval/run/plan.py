@@ -17,11 +17,11 @@ from core_eval.rig.signals import StopButton, StoppedByPerson, StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import Episode, EpisodeFailed
-from core_eval.run.episode_start import Assignment, episode_limits
+from core_eval.run.episode_start import Assignment, episode_limits, meter_of
 from core_eval.run.pace import Pace
 from core_eval.run.parts import Parts, load_parts, task_on_rig
 from core_eval.run.provenance import host_info, package_versions
-from core_eval.run.resource_usage import idle_power
+from core_eval.run.resource_usage import find_meter, idle_power
 from core_eval.score.disturbance import MOST
 from core_eval.score.scoring import score_episode, write_score
 from firmware_bridge.approval import Approver
@@ -135,8 +135,11 @@ class Run:
         if self.run_id is None:
             host = host_info()
             # Before a model is loaded; a baseline's energy says nothing.
-            if any(is_model(cell.agent) for cell in self.config.cells) and (idle := idle_power()) is not None:
-                host["idle"] = dict(idle)
+            model = next((cell for cell in self.config.cells if is_model(cell.agent)), None)
+            if model is not None:
+                make = meter_of(self._parts.rigs[model.rig], find_meter)
+                if (idle := idle_power(make)) is not None:
+                    host["idle"] = dict(idle)
             self.run_id = self._log.begin_run(self.config.for_the_log(), package_versions(), host)
         return self.run_id
 
@@ -163,6 +166,8 @@ class Run:
                 if cell.agent != self._agent and not self._is_ready(cell.agent, done):
                     continue
                 with signals.interruptible():
+                    # Before the rig: its first reading may take a while.
+                    meter_of(self._parts.rigs[cell.rig], find_meter)
                     rigs.session(cell.rig)
                 left = [one.agent for other, one, _ in plan[number:] if other not in done]
                 self._emit(EpisodePlanned(number + 1, len(plan), pace.seconds(left)))

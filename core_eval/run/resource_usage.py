@@ -10,6 +10,8 @@ Energy comes from the first of these sources that exists:
 - the power management chip of a Raspberry Pi 5, by `vcgencmd pmic_read_adc`: the rails on the board, not USB.
 - NVML alone: the cards without the rest of the machine.
 
+A rig's file may name another one (`core_eval.run.rig_meter`), which then takes their place.
+
 Powers are read by a thread, and integrated by the trapezoidal rule. What the machine takes while it idles is
 measured before the first run of models.
 """
@@ -135,15 +137,15 @@ def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.
 
 @cache
 def idle_power(
-    sys_root: Path = Path("/sys"),
+    find: Callable[[], Meter | None] = find_meter,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Any] | None:
     """Return the mean power of the idle machine, W, with the seconds and the meter; None without a meter.
 
-    It takes IDLE_S, once a process.
+    It takes IDLE_S, once a process and meter.
     """
-    meter = find_meter(sys_root, clock)
+    meter = find()
     if meter is None:
         return None
     begun = clock()
@@ -159,7 +161,12 @@ def idle_power(
 
 
 class UsageMonitor:
-    """Context that measures its block; `cost` holds the result afterwards."""
+    """Context that measures its block.
+
+    Attributes:
+        cost: the result, afterwards.
+        failure: why a meter could not tell the energy; empty where it could.
+    """
 
     def __init__(self, meter: Meter | None, process: int | None = None) -> None:
         """Measure the memory of the process of that id, None: of none, and the energy by the meter."""
@@ -168,7 +175,7 @@ class UsageMonitor:
         self._meter = meter
         self._over = Event()
         self._thread = Thread(target=self._keep_reading, name="energy", daemon=True)
-        self._failed = False
+        self.failure = ""
 
     def __enter__(self) -> UsageMonitor:
         if self._process is not None:
@@ -184,7 +191,7 @@ class UsageMonitor:
             self._over.set()
             self._thread.join()
             self._read()
-            if not self._failed:
+            if not self.failure:
                 energy, name = self._meter.joules, self._meter.name
         memory = None if self._process is None else peak_memory(self._process)
         self.cost = MachineCost(memory, energy, name)
@@ -195,11 +202,11 @@ class UsageMonitor:
 
     def _read(self) -> None:
         try:
-            if self._meter is not None and not self._failed:
+            if self._meter is not None and not self.failure:
                 self._meter.read()
-        except UNREADABLE:
+        except UNREADABLE as error:
             # A sum with a missing interval is no measurement.
-            self._failed = True
+            self.failure = str(error) or type(error).__name__
 
 
 def peak_memory(process: int) -> int | None:

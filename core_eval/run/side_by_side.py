@@ -78,6 +78,11 @@ class SideBySide:
     def start(self) -> int:
         """Run the whole plan; raises as `Run.start`."""
         run_id = self._run.logged()
+        # Each worker opens its own; a serial port has one owner.
+        if any(rig.meter is not None for rig in self._parts.rigs.values()):
+            from core_eval.run.rig_meter import close_meters
+
+            close_meters()
         self._go(run_id, frozenset())
         return run_id
 

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -152,10 +153,10 @@ def test_the_idle_machine_is_measured_for_some_seconds(tmp_path: Path) -> None:
         # A machine that takes 3 W for the first half, then 5 W.
         power.write_text("5000000" if clock.now > 2.0 else "3000000")
 
-    idle = idle_power(tmp_path, clock, sleep)
+    idle = idle_power(partial(find_meter, tmp_path, clock), clock, sleep)
     assert idle is not None and (idle["seconds"], idle["meter"]) == (4.0, "ina219")
     assert idle["watts"] == pytest.approx((2.0 * 3 + 0.5 * 4 + 1.5 * 5) / 4)
-    assert idle_power(tmp_path / "none", clock, sleep) is None
+    assert idle_power(partial(find_meter, tmp_path / "none", clock), clock, sleep) is None
 
 
 def test_energy_above_idle_is_scored_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +164,7 @@ def test_energy_above_idle_is_scored_and_told(tmp_path: Path, monkeypatch: pytes
     clock = Clock()
     monkeypatch.setattr("core_eval.run.plan.is_model", lambda _name: True)
     monkeypatch.setattr(
-        "core_eval.run.plan.idle_power", lambda: {"watts": 2.0, "seconds": 4.0, "meter": "plug"}
+        "core_eval.run.plan.idle_power", lambda _find: {"watts": 2.0, "seconds": 4.0, "meter": "plug"}
     )
     clock.now = 0.0
 
