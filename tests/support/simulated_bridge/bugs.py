@@ -158,8 +158,8 @@ def _sends_again() -> Patches:
 
 @bug("a call that comes too late is run")
 def _late() -> Patches:
-    def judge(message: Any, busy: bool, stopped: bool, link_ms: int, t: float) -> Any:
-        return refusal(message, busy, stopped, 0, t)
+    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
+        return refusal(message, busy, stopped, held, 0, t)
 
     return [(endpoint_module, "refusal", judge)]
 
@@ -175,8 +175,8 @@ def _sends_calls() -> Patches:
 
 @bug("a stopped device takes calls", seed=3)
 def _takes_calls() -> Patches:
-    def judge(message: Any, busy: bool, stopped: bool, link_ms: int, t: float) -> Any:
-        return refusal(message, busy, False, link_ms, t)
+    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
+        return refusal(message, busy, False, held, link_ms, t)
 
     return [(endpoint_module, "refusal", judge), (RigSession, "call", _sends_in_a_stop)]
 

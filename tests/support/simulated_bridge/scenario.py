@@ -236,6 +236,7 @@ class Bridge:
         self.host: Process | None = None
         self.button = StopButton()
         self.runs: list[int] = []
+        self.woken = 0.0
         self.ended: dict[int, str] = {}
 
     def _port(self) -> Port:
@@ -347,6 +348,12 @@ class Bridge:
                 if host is not None and not host.dead:
                     host.spawn(self.button.press, "person")
 
+    def _slept(self, host: Process, since: float) -> None:
+        # Of a host that was killed meanwhile, or woken by another fault's end, nothing is asked.
+        if not host.dead and host is self.host and since >= self.woken:
+            self.plant.asleep.append((since, self.world.now))
+        self.woken = self.world.now
+
     def _kill(self, processes: list[Process | None]) -> None:
         for one in processes:
             if one is not None:
@@ -359,7 +366,7 @@ class Bridge:
                 one.freeze(stopped=True)
                 over(one.thaw)
                 if one is self.host:
-                    over(lambda: self.plant.asleep.append((now, self.world.now)))
+                    over(lambda one=one: self._slept(one, now))
 
     def _suspend(self, seconds: float) -> None:
         world = self.world
@@ -374,10 +381,11 @@ class Bridge:
             for one in asleep:
                 one.freeze(stopped=False)
 
-            began = world.now
+            began, host = world.now, self.host
 
             def wake() -> None:
-                self.plant.asleep.append((began, world.now))
+                if host is not None:
+                    self._slept(host, began)
                 self.machine.asleep += seconds
                 for one in asleep:
                     one.thaw()
