@@ -86,6 +86,7 @@ class NoCost:
         from core_eval.log.rows import MachineCost
 
         self.cost = MachineCost()
+        self.failure = ""
 
     def __enter__(self) -> NoCost:
         return self

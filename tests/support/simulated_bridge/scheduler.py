@@ -56,6 +56,10 @@ class Process:
         def run() -> None:
             try:
                 act()
+            except GreenletExit:
+                raise
+            except BaseException as error:
+                self.world.note_death("main", self.name, error)
             finally:
                 if self.world.current is not None and not self.world.over:
                     self.end(0)
@@ -130,9 +134,7 @@ class Task:
         except GreenletExit:
             return
         except BaseException as error:
-            if world.over:
-                return
-            world.find("died", f"thread {self.name} of {self.process.name}: {last_line(error)}")
+            world.note_death(self.name, self.process.name, error)
         self.done = True
         for task in self.joiners:
             world.unpark(task)
@@ -187,6 +189,11 @@ class World:
         """Note that an invariant does not hold."""
         self.say(f"BROKEN {name}: {text}")
         self.findings.setdefault(name, f"at {self.now - 1000:.4f} s: {text}")
+
+    def note_death(self, thread: str, process: str, error: BaseException) -> None:
+        """Note that an exception ended a thread."""
+        if not self.over:
+            self.find("died", f"thread {thread} of {process}: {last_line(error)}")
 
     def at(self, moment: float, act: Callable[[], object]) -> None:
         """Do something at a moment."""
