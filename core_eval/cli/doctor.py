@@ -13,6 +13,7 @@ from agents.backends.gguf_memory import memory_needed
 from agents.backends.llama_backend import CONTEXT, SHIPPED_MODEL
 from agents.errors import AgentSpecError
 from agents.registry import parse_spec
+from configs.meter_config import MeterConfig
 from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
 from core_eval.cli.output import Json, console, print_json
@@ -52,7 +53,10 @@ def doctor(
         for one in rig or []:
             schedule = schedule_of(one)
             refs = [one] if schedule is None else [ref for ref, _ in schedule.rigs.values()]
-            findings += [finding for ref in refs for finding in _rig(load_rig(ref))]
+            configs = [load_rig(ref) for ref in refs]
+            findings += [finding for config in configs for finding in _rig(config)]
+            meters = dict.fromkeys(config.meter for config in configs if config.meter is not None)
+            findings += [_meter(meter) for meter in meters]
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -76,6 +80,16 @@ def _model(host: Host, agent: str) -> list[HostFinding]:
         missing = host.offload() is None
         return [] if missing else [HostFinding("memory", "fault", str(error))]
     return [check_memory(host, needed, path.name)]
+
+
+def _meter(config: MeterConfig) -> HostFinding:
+    # It needs the wires of the drivers.
+    from core_eval.run.rig_meter import rig_meter
+
+    try:
+        return HostFinding("meter", "ok", f"{config.name} reads {rig_meter(config).watts():,.3g} W")
+    except ValueError as error:
+        return HostFinding("meter", "fault", f"{error}: the energy of episodes would be unknown")
 
 
 def _rig(config: RigConfig) -> list[HostFinding]:

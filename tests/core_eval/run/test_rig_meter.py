@@ -41,7 +41,7 @@ class Plug:
         self._client.on_message = self._answer
         self._client.connect("127.0.0.1", int(url.rpartition(":")[2]))
         self._client.subscribe(f"cmnd/{self.name}/Status", 1)
-        self._client.publish(f"stat/{self.name}/STATUS8", self._power(900), 1, retain=True)
+        self._client.publish(f"stat/{self.name}/STATUS10", self._power(900), 1, retain=True)
         self._client.loop_start()
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class Plug:
 
     def _answer(self, *_: object) -> None:
         if self.watts is not None:
-            self._client.publish(f"stat/{self.name}/STATUS8", self._power(self.watts), 1)
+            self._client.publish(f"stat/{self.name}/STATUS10", self._power(self.watts), 1)
         else:
             self.unanswered.release()
 
@@ -70,18 +70,25 @@ def rig_file(folder: Path, url: str, plug: str, more: str = "") -> str:
     file = folder / "rig.yaml"
     file.write_text(
         f"name: shop\nurl: sim:crud\nworld: crud\nmeter:\n  name: plug\n  url: {url}\n"
-        f"  topic: stat/{plug}/STATUS8\n  key: StatusSNS.ENERGY.Power\n"
-        f"  ask: {{topic: cmnd/{plug}/Status, payload: '8'}}\n  every: 0.1\n{more}"
+        f"  topic: stat/{plug}/STATUS10\n  key: StatusSNS.ENERGY.Power\n"
+        f"  ask: {{topic: cmnd/{plug}/Status, payload: '10'}}\n  every: 0.1\n{more}"
     )
     return str(file)
 
 
 def test_energy_of_an_episode_and_above_idle_is_that_of_the_plug(
-    plug: Plug, mosquitto_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plug: Plug,
+    mosquitto_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("core_eval.run.plan.is_model", lambda _name: True)
     monkeypatch.setattr("core_eval.run.resource_usage.IDLE_S", 0.2)
     rig, db = rig_file(tmp_path, mosquitto_url, plug.name), tmp_path / "a.db"
+    main(["doctor", rig, "--agent", "oracle", "--json"])
+    found = {one["check"]: one["text"] for one in json.loads(capsys.readouterr().out)}
+    assert found["meter"] == "plug reads 12.5 W"
     assert main([*RUN, "--rig", rig, "--db", str(db)]) == 0
     with LogReader(db) as reader:
         (row,) = reader.episodes()
@@ -99,7 +106,7 @@ def test_a_plug_that_falls_silent_leaves_the_energy_unknown(plug: Plug, mosquitt
     file = MeterConfig(
         name="plug",
         url=mosquitto_url,
-        topic=f"stat/{plug.name}/STATUS8",
+        topic=f"stat/{plug.name}/STATUS10",
         key="StatusSNS.ENERGY.Power",
         ask={"topic": f"cmnd/{plug.name}/Status"},
         every=0.1,
