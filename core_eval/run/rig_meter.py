@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 from typing import Protocol
 
 from configs.meter_config import MeterConfig
@@ -23,6 +23,8 @@ from firmware_bridge.mqtt.address import parse_mqtt_url
 
 NUMBER = r"^\s*(?P<power>[-+]?\d+(\.\d*)?([eE][-+]?\d+)?)\s*$"
 MODBUS_ANSWER_S = 1.0
+TRIED_AGAIN_S = 60.0
+"""A broker that is silent takes 5 s to be told from one that is slow."""
 FORMATS = {"uint16": ">H", "int16": ">h", "uint32": ">I", "int32": ">i", "float32": ">f"}
 Take = Callable[[float], None]
 
@@ -109,17 +111,22 @@ class RigMeter:
         self._source: Source | None = None
         self._newest: tuple[float, float] | None = None
         self._fault = ""
+        self._tried_again = -inf
         self._heard, self._over = threading.Event(), threading.Event()
 
     def ensure(self) -> None:
-        """Open it where it is not, and wait for its first reading; a fault is told by `watts`."""
-        if self._source is not None:
+        """Open it where it is not, and wait for its first reading; a fault is told by `watts`.
+
+        After a fault it is tried again after TRIED_AGAIN_S.
+        """
+        if self._source is not None or self._clock() < self._tried_again:
             return
         make = PlugSource if self._config.topic is not None else RegisterSource
         try:
             self._source = make(self._config, self._take)
         except (LinkError, OSError) as error:
             self._fault = str(error)
+            self._tried_again = self._clock() + TRIED_AGAIN_S
             return
         threading.Thread(target=self._keep_reading, args=(self._source,), name="meter", daemon=True).start()
         self._heard.wait(self._config.longest_gap)

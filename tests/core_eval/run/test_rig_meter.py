@@ -21,6 +21,7 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.run.resource_usage import UsageMonitor
 from core_eval.run.rig_meter import RigMeter, close_meters
+from firmware_bridge.link import LinkError
 
 RUN = ["run", "--task", "users_list", "--agent", "oracle", "--no-floors"]
 
@@ -139,6 +140,22 @@ def test_a_meter_that_cannot_be_read_is_one_line_and_the_run_goes_on(
     with LogReader(tmp_path / "a.db") as reader:
         (row,) = reader.episodes()
         assert row.scores["energy"] is None and "energy_above_idle" not in row.scores
+
+
+def test_a_meter_that_cannot_be_reached_is_not_tried_again_before_each_episode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tries, now = [], [0.0]
+
+    def silent(*_: object) -> None:
+        tries.append(now[0])
+        raise LinkError("does not answer within 5 s")
+
+    monkeypatch.setattr("core_eval.run.rig_meter.PlugSource", silent)
+    meter = RigMeter(MeterConfig(url="mqtt://plug", topic="a"), lambda: now[0])
+    for now[0] in (0.0, 1.0, 59.0, 61.0, 62.0):
+        meter.ensure()
+    assert tries == [0.0, 61.0]
 
 
 def test_a_modbus_meter(tmp_path: Path) -> None:
