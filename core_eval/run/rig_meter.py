@@ -52,7 +52,9 @@ class PlugSource:
         self._wire.open(self._hear, lambda: None)
 
     def read(self) -> None:
-        """Publish the question, if there is one. Raises LinkError."""
+        """Publish the question, if there is one. Raises LinkError without a broker."""
+        if not self._wire.connected:
+            raise LinkError(f"no connection to {self._wire.name}")
         if self._question is not None:
             self._wire.publish(self._question.topic, self._question.payload)
 
