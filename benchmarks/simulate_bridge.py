@@ -2,7 +2,7 @@
 
     python benchmarks/simulate_bridge.py [--seeds 0:1000] [--jobs 1]
     python benchmarks/simulate_bridge.py --replay 4711
-    python benchmarks/simulate_bridge.py --bugs [--seeds 0:1000]
+    python benchmarks/simulate_bridge.py --bugs [--seeds 0:1000] [--bug WORDS]
 
 The code of the bridge and of a run's episode is the product's own, paho-mqtt included. Threads, clocks,
 sockets, processes, the serial line and the broker are simulated (tests/support/simulated_bridge). `--replay`
@@ -16,14 +16,14 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from simulated_bridge.bugs import BUGS
+from simulated_bridge.bugs import BUGS, Planted
 from simulated_bridge.scenario import Simulations, drawn, shrunk
 
 CHUNK = 125
@@ -43,14 +43,14 @@ def failing(seeds: range) -> tuple[range, dict[int, dict[str, str]], Counter[str
     return seeds, found, kinds
 
 
-def first_failing(number: int, seeds: range) -> tuple[int, int | None, dict[str, str]]:
-    """Return a bug's number, the first seed that finds it, and what did not hold."""
-    with Simulations() as simulations, BUGS[number].put_back():
+def first_failing(number: int, seeds: range) -> tuple[int, int | None, dict[str, str], Planted]:
+    """Return a bug's number, the first seed that finds it, what did not hold, and what its patches did."""
+    with Simulations() as simulations, BUGS[number].put_back() as planted:
         for seed in seeds:
             broken, _ = simulations.run(drawn(seed))
-            if broken:
-                return number, seed, dict(broken)
-    return number, None, {}
+            if broken or planted.error:
+                return number, seed, dict(broken), planted
+    return number, None, {}, planted
 
 
 def replay(seed: int) -> int:
@@ -92,18 +92,20 @@ def search(seeds: range, jobs: int) -> int:
     return 1 if failed else 0
 
 
-def hunt(seeds: range, jobs: int) -> int:
+def hunt(numbers: Sequence[int], seeds: range, jobs: int) -> int:
     """Print the first seed that finds each bug; return the exit status."""
     missed = 0
     print("| bug | mended by | first seed | what did not hold |\n|---|---|---|---|")
     with ProcessPoolExecutor(jobs) as pool:
-        hunts = [pool.submit(first_failing, number, seeds) for number in range(len(BUGS))]
+        hunts = [pool.submit(first_failing, number, seeds) for number in numbers]
         for done in as_completed(hunts):
-            number, seed, broken = done.result()
+            number, seed, broken, planted = done.result()
             one = BUGS[number]
-            missed += seed is None
-            what = next(iter(broken), "-")
+            missed += seed is None or bool(planted.error)
+            what = ", ".join(broken) or ("-" if planted.reached else "its code was never reached")
             shown = f"none of {len(seeds)}" if seed is None else seed
+            if planted.error:
+                shown, what = "the patch itself fails", planted.error
             print(f"| {one.name} | {one.origin or '-'} | {shown} | {what} |", flush=True)
     return 1 if missed else 0
 
@@ -116,12 +118,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--bugs", action="store_true")
+    parser.add_argument(
+        "--bug", default="", metavar="WORDS", help="only bugs with these words in their names"
+    )
     options = parser.parse_args()
     if options.replay is not None:
         return replay(options.replay)
     first, _, last = options.seeds.partition(":")
     seeds = range(int(first), int(last))
-    return (hunt if options.bugs else search)(seeds, options.jobs)
+    if options.bugs:
+        return hunt([k for k, one in enumerate(BUGS) if options.bug in one.name], seeds, options.jobs)
+    return search(seeds, options.jobs)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,12 @@ pytest.importorskip("greenlet", reason="`make test` installs it")
 from simulated_bridge.bugs import BUGS, Bug
 from simulated_bridge.scenario import Simulations, drawn, shrunk
 
+from firmware_bridge.client import RigClient
+
 pytestmark = pytest.mark.stops
+
+WORLDS = int(os.environ.get("SIMULATED_WORLDS", "5000"))
+BUG_WORLDS = min(WORLDS, 1000)
 
 
 @pytest.fixture
@@ -36,13 +42,21 @@ def test_a_seed_gives_the_same_world_again_and_a_bug_is_found_and_shrunk(simulat
     assert simulations.run(small)[0] == {}
 
 
+def test_a_patch_that_fails_by_itself_is_no_find(simulations: Simulations) -> None:
+    one = Bug("no bug", "", None, lambda: [(RigClient, "call", lambda self: None)])
+    with one.put_back() as planted:
+        simulations.run(drawn(3))
+    assert planted.reached and "TypeError" in planted.error
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("one", [one for one in BUGS if one.seed is not None], ids=lambda one: one.name)
 def test_a_bug_that_is_put_back_is_found_within_1000_worlds(simulations: Simulations, one: Bug) -> None:
-    with one.put_back():
-        assert any(simulations.run(drawn(seed))[0] for seed in range(1000))
+    with one.put_back() as planted:
+        assert any(simulations.run(drawn(seed))[0] for seed in range(BUG_WORLDS))
+    assert planted.error == ""
 
 
 @pytest.mark.nightly
 def test_what_must_hold_does_in_5000_worlds(simulations: Simulations) -> None:
-    assert [seed for seed in range(5000) if simulations.run(drawn(seed))[0]] == []
+    assert [seed for seed in range(WORLDS) if simulations.run(drawn(seed))[0]] == []

@@ -20,7 +20,6 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.device_messages import refusal
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.endpoint import DeviceEndpoint
-from firmware_bridge.freeze_watch import FreezeWatch
 from firmware_bridge.link_clock import LinkClock
 from firmware_bridge.mqtt.link import MqttLink
 from firmware_bridge.probe import Probe
@@ -31,6 +30,7 @@ from firmware_bridge.rig_process.protocol import STRIKE, HostWatch, Kind, frame
 from firmware_bridge.rig_process.rig_side import RigSide
 from firmware_bridge.serial.link import SerialLink
 from firmware_bridge.serial.port import SerialPort
+from simulated_bridge.scheduler import last_line
 
 Patches = list[tuple[Any, str, Any]]
 
@@ -52,17 +52,45 @@ class Bug:
     patches: Callable[[], Patches]
 
     @contextmanager
-    def put_back(self) -> Iterator[None]:
-        """Have it within this block."""
-        patches = self.patches()
+    def put_back(self) -> Iterator[Planted]:
+        """Have it within this block, and tell what became of its patches."""
+        planted, patches = Planted(), self.patches()
         kept = [(owner, name, owner.__dict__[name]) for owner, name, _ in patches]
         for owner, name, wrong in patches:
-            setattr(owner, name, wrong)
+            setattr(owner, name, planted.watched(wrong))
         try:
-            yield
+            yield planted
         finally:
             for owner, name, right in kept:
                 setattr(owner, name, right)
+
+
+class Planted:
+    """What became of a bug's patches.
+
+    Attributes:
+        reached: whether one was called.
+        error: how one failed by itself, which says nothing of the bug; empty: none did.
+    """
+
+    def __init__(self) -> None:
+        self.reached = False
+        self.error = ""
+
+    def watched(self, wrong: Any) -> Any:
+        """Return a patch whose calls are noted here."""
+        if isinstance(wrong, property):
+            return property(self.watched(wrong.fget))
+
+        def call(*args: Any, **named: Any) -> Any:
+            self.reached = True
+            try:
+                return wrong(*args, **named)
+            except (TypeError, AttributeError, NameError) as error:
+                self.error = self.error or f"{wrong.__name__}: {last_line(error)}"
+                raise
+
+        return call
 
 
 BUGS: list[Bug] = []
@@ -97,14 +125,17 @@ def _told_late() -> Patches:
         rig_side.strike(self._link, STRIKE, self._clock)
         self._send(frame(Kind.STRUCK))
 
-    return [(RigSide, "strike_now", strike_now), (FreezeWatch, "_watch", lambda self: None)]
+    return [(RigSide, "strike_now", strike_now)]
 
 
 @bug("a device's reset is noticed by nothing", "482518a6", seed=4)
 def _reset_unnoticed() -> Patches:
-    def update(self: LinkClock, sent: float, received: float, device_ms: float) -> None:
-        self._low, self._high = device_ms / 1000 - received, (device_ms + 1) / 1000 - sent
-        self._at, self._known = received, True
+    right = LinkClock.update
+
+    def update(self: LinkClock, *reading: float, **how: bool) -> None:
+        restarts = self.restarts
+        right(self, *reading, **how)
+        self.restarts, self.doubtful = restarts, False
 
     return [(Boots, "take", lambda self, status, retained: False), (LinkClock, "update", update)]
 
@@ -226,7 +257,7 @@ def _no_strike() -> Patches:
 
 @bug("the rig process does not stop the rig when its host is silent")
 def _no_silence() -> Patches:
-    return [(HostWatch, "strikes", lambda self: False), (FreezeWatch, "_watch", lambda self: None)]
+    return [(HostWatch, "strikes", lambda self: False)]
 
 
 @bug("a host that stood still takes the answer for good")

@@ -32,6 +32,7 @@ from devices.rig_motion import Motion, RigMotion
 from firmware_bridge import clock
 from firmware_bridge.rig_process import door, rig_side
 from firmware_bridge.rig_process import link as rig_link
+from firmware_bridge.rig_process.protocol import HostWatch
 from firmware_bridge.serial import open as serial_open
 from simulated_bridge import broker, line, system
 
@@ -113,6 +114,19 @@ def guards_sleep(self: rig_side.RigSide) -> bool:
     return True
 
 
+def watched_strikes(strikes: Any) -> Any:
+    """Return `HostWatch.strikes` that tells the machine when it is true."""
+
+    def tell(self: HostWatch) -> bool:
+        due = bool(strikes(self))
+        if due:
+            system.world().say("rig process: the host is silent")
+            system.world().plant.strike()  # type: ignore[attr-defined]
+        return due
+
+    return tell
+
+
 def watched(on: Any) -> Any:
     """Return `RigMotion.on` that tells the machine what is believed of it."""
 
@@ -165,6 +179,7 @@ def simulated_system() -> Iterator[None]:
         put(serial_open, "port_holder", line.port_holder)
         put(serial_open, "process_name", line.process_name)
         put(serial_open, "describe_process", str)
+        put(HostWatch, "strikes", watched_strikes(HostWatch.strikes))
         put(RigMotion, "on", watched(RigMotion.on))
         put(paho.mqtt.client, "time_func", system.monotonic)
         put(paho.mqtt.client, "_socketpair_compat", system.waking_pair)

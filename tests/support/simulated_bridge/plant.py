@@ -26,24 +26,33 @@ class Execution:
     marker: float
     boot: int
     ended: str | None = None
+    struck: bool = False
+    """Whether its rig process stopped it, as the host was silent."""
 
 
 class Plant:
     """A machine that moves, and coasts `coast` seconds to its rest.
 
+    A call that is stopped ends `unwinds` seconds later. If it `confirms`, the device knows when it stands.
+
     Attributes:
         seconds: how long each call takes, by its marker.
         confirmed: whether the last word about it was that it stands.
         logged: markers of the calls whose intent the log has.
+        over: of those that the log has as rejected, or as past their time-out.
         asleep: when the host stood still, from and to.
     """
 
-    def __init__(self, world: World, seconds: Mapping[float, float], coast: float) -> None:
-        self.world, self.seconds, self.coast = world, seconds, coast
+    def __init__(
+        self, world: World, seconds: Mapping[float, float], coast: float, unwinds: float, *, confirms: bool
+    ) -> None:
+        self.world, self.seconds, self.coast, self.unwinds = world, seconds, coast, unwinds
+        self.confirms = confirms
         self.moving = False
         self.moved_at = 0.0
         self.confirmed = False
         self.logged: set[float] = set()
+        self.over: set[float] = set()
         self.asleep: list[tuple[float, float]] = []
         self.executions: list[Execution] = []
         self._turn = 0
@@ -55,6 +64,8 @@ class Plant:
             world.find("twice", f"call {marker:g} was executed again")
         if marker not in self.logged:
             world.find("unlogged", f"call {marker:g} was executed, and its intent is not in the log")
+        if marker in self.over:
+            world.find("late", f"call {marker:g} begins, and is logged as rejected or past its time-out")
         if self.confirmed:
             world.find("moved", f"call {marker:g} moves after a confirmed stop")
         world.say(f"machine: call {marker:g} moves")
@@ -64,6 +75,16 @@ class Plant:
         self.moved_at = world.now
         self._turn += 1
         return done
+
+    @property
+    def at_work(self) -> Execution | None:
+        """The last call that began; None if none has."""
+        return self.executions[-1] if self.executions else None
+
+    def strike(self) -> None:
+        """Note that the rig process stops it for a host that is silent."""
+        if self.executions and self.executions[-1].ended is None:
+            self.executions[-1].struck = True
 
     def brake(self) -> None:
         """Come to rest in `coast` seconds."""
@@ -100,6 +121,7 @@ class Rover:
         if stopped:
             plant.brake()
             done.ended = "stopped"
+            plant.world.sleep(plant.unwinds)
             return Outcome("fault", code="stopped", message="stopped", **times)
         plant.rest()
         done.ended = "ok"
@@ -109,6 +131,8 @@ class Rover:
     def safe(self) -> StopOutcome:
         plant = self._plant
         plant.brake()
+        if not plant.confirms:
+            return StopOutcome.SENT
         while plant.moving:
             plant.world.sleep(0.01)
         return StopOutcome.CONFIRMED

@@ -19,6 +19,7 @@ from configs.tasks_loader import load_task
 from core_eval.log import EpisodeLog, RunLog
 from core_eval.log.events import ignore
 from core_eval.rig.opening import open_rig
+from core_eval.rig.recorder import Recorder
 from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.episode import Episode, EpisodeFailed
@@ -37,7 +38,16 @@ LONGEST = 400.0
 """Seconds of virtual time after which a world that has not ended is stuck."""
 COLLECTED = 40
 """Worlds between two collections of what is no longer used."""
-CALL_SECONDS = 20.0
+LENGTHS = (0.0, 0.05, 0.3, 1.0, 2.5, 6.0, 6.0, 30.0)
+"""Lengths of a call that are drawn, in s."""
+TIMEOUTS = (20.0, 20.0, 3.0)
+"""Time-outs of a call that are drawn, in s."""
+BURST = 2.5
+"""Longest time between two faults of which one follows the other, in s."""
+REPLACED = 4.0
+"""Seconds in which the successor of a rig process that was killed must have stopped the rig."""
+SILENT = 5.0
+"""Seconds in which the rig process must have stopped the rig of a host that stands still."""
 SLACK = 0.5
 """Seconds by which a thread may come late."""
 SETTLE = 12.0
@@ -46,7 +56,7 @@ SETTLE = 12.0
 Faults = Mapping[str, tuple[float, float]]
 ON_ANY: Faults = {
     "board reset": (0.1, 2.0),
-    "board stalls": (0.2, 2.5),
+    "board stalls": (0.2, 5.0),
     "host killed": (0.1, 4.0),
     "host frozen": (0.5, 9.0),
     "suspended": (0.5, 12.0),
@@ -71,6 +81,8 @@ FAULTS: Mapping[str, Faults] = {
     },
 }
 """Faults of each link, and the shortest and longest time that each lasts, in s."""
+NEAR = {"host frozen": (2.0, 3.5)}
+"""Times about a limit of the bridge, which every other fault of that kind gets."""
 LAST = 16.0
 """Latest moment of a fault, in s."""
 ENDS = ("host killed", "host frozen", "suspended", "rig process killed", "rig process frozen")
@@ -95,6 +107,10 @@ class Scenario:
         calls: how long each call of each run takes, in s.
         faults: what goes wrong.
         coast: seconds in which the machine comes to rest.
+        confirms: whether the device knows when the machine stands.
+        unwinds: seconds that a stopped call takes to end.
+        timeout: a call's, in s.
+        thinks: seconds between two calls.
         watchdog: the board's, in s; 0: it has none.
         resets: whether the board resets when its port is opened.
         logind: whether the host's machine tells of a suspend.
@@ -105,6 +121,10 @@ class Scenario:
     calls: tuple[tuple[float, ...], ...]
     faults: tuple[Fault, ...]
     coast: float
+    confirms: bool
+    unwinds: float
+    timeout: float
+    thinks: float
     watchdog: float
     resets: bool
     logind: bool
@@ -112,7 +132,9 @@ class Scenario:
     def lines(self) -> Iterator[str]:
         """Yield it in lines for a person."""
         yield (
-            f"seed {self.seed}: {self.link}; coasts {self.coast:g} s, watchdog {self.watchdog:g} s, "
+            f"seed {self.seed}: {self.link}; coasts {self.coast:g} s, confirms its stop: {self.confirms}, "
+            f"a stopped call ends in {self.unwinds:g} s, time-out {self.timeout:g} s, "
+            f"thinks {self.thinks:g} s, watchdog {self.watchdog:g} s, "
             f"resets on open: {self.resets}, logind: {self.logind}"
         )
         for number, calls in enumerate(self.calls):
@@ -128,7 +150,7 @@ def drawn(seed: int) -> Scenario:
     random = Random(seed)
     link = random.choice(list(FAULTS))
     calls = tuple(
-        tuple(random.choice((0.0, 0.05, 0.3, 1.0, 2.5, 6.0, 30.0)) for _ in range(random.randrange(1, 5)))
+        tuple(random.choice(LENGTHS) for _ in range(random.randrange(1, 5)))
         for _ in range(random.randrange(1, 3))
     )
     watchdog = random.choice((2.0, 5.0, 0.0) if link == "serial" else (2.0, 5.0))
@@ -140,14 +162,22 @@ def drawn(seed: int) -> Scenario:
             # nothing that stops such a board.
             kinds.remove("all killed")
         kind = random.choice(kinds)
-        low, high = FAULTS[link][kind]
-        faults.append(Fault(kind, round(random.uniform(0.0, LAST), 3), round(random.uniform(low, high), 3)))
+        low, high = NEAR[kind] if kind in NEAR and random.random() < 0.5 else FAULTS[link][kind]
+        at = random.uniform(0.0, LAST)
+        if faults and random.random() < 0.5:
+            # Many a bug shows only where one fault follows another.
+            at = faults[-1].at + random.uniform(0.0, BURST)
+        faults.append(Fault(kind, round(at, 3), round(random.uniform(low, high), 3)))
     return Scenario(
         seed,
         link,
         calls,
         tuple(sorted(faults, key=lambda one: one.at)),
         coast=random.choice((0.0, 0.05, 0.3, 0.8)),
+        confirms=random.random() < 0.6,
+        unwinds=random.choice((0.0, 0.0, 0.5, 1.5)),
+        timeout=random.choice(TIMEOUTS),
+        thinks=random.choice((0.0, 0.0, 0.5, 2.0)),
         watchdog=watchdog,
         resets=random.random() < 0.2,
         logind=random.random() < 0.5,
@@ -163,6 +193,7 @@ class Player(Agent):
     """Makes its calls in their order."""
 
     markers: list[float]
+    thinks: float
     name: str = "player"
     scaffold: str = "none"
     left: list[float] = field(default_factory=list)
@@ -173,6 +204,7 @@ class Player(Agent):
     def act(self, observation: Observation | None) -> Action:
         if not self.left:
             return StopAction("done")
+        system.sleep(self.thinks)
         return ToolCallAction("move_to", {"x": self.left.pop(0), "y": 1.0})
 
     def close(self) -> None:
@@ -228,7 +260,7 @@ class Bridge:
         self.last = 90.5
         seconds[self.last] = 0.5
         self.markers = markers
-        self.plant = Plant(world, seconds, plan.coast)
+        self.plant = Plant(world, seconds, plan.coast, plan.unwinds, confirms=plan.confirms)
         world.plant, world.has_logind = self.plant, plan.logind  # type: ignore[attr-defined]
         self.board = Board(world, self.plant, self._port, plan.watchdog)
         if plan.resets:
@@ -285,9 +317,14 @@ class Bridge:
             self.runs.append(run_id)
             what = Assignment(run_id, 0, 1, _task(), "player", {"beta": 0.5}, "observe", False)
             try:
-                with open_rig(_rig(URLS[self.plan.link]), call_timeout=CALL_SECONDS) as session:
+                with open_rig(_rig(URLS[self.plan.link]), call_timeout=self.plan.timeout) as session:
                     episode = Episode(
-                        what, session, Player(markers), StopSignals(), ignore, stop_button=button
+                        what,
+                        session,
+                        Player(markers, self.plan.thinks),
+                        StopSignals(),
+                        ignore,
+                        stop_button=button,
                     )
                     episode.run(self.log)
                 row = "SELECT status FROM episode WHERE run_id = ?"
@@ -336,10 +373,13 @@ class Bridge:
                 self._kill([host])
             case "rig process killed":
                 self._kill(rigs)
+                self._expect_stop(fault, REPLACED)
             case "all killed":
                 self._kill([host, *rigs])
             case "host frozen":
                 self._freeze([host], over)
+                if self.plan.link == "serial" and fault.seconds > SILENT:
+                    self._expect_stop(fault, SILENT)
             case "rig process frozen":
                 self._freeze(rigs, over)
             case "suspended":
@@ -353,6 +393,21 @@ class Bridge:
         if not host.dead and host is self.host and since >= self.woken:
             self.plant.asleep.append((since, self.world.now))
         self.woken = self.world.now
+
+    def _expect_stop(self, fault: Fault, within: float) -> None:
+        """Require that the rig is stopped within so many seconds, unless another fault may hinder that."""
+        plant, world = self.plant, self.world
+        others = [one for one in self.plan.faults if one is not fault]
+        if any(one.at <= fault.at + within and one.at + one.seconds + within >= fault.at for one in others):
+            return
+        at_work = plant.at_work
+
+        def check() -> None:
+            if plant.moving and at_work is plant.at_work:
+                world.find("not stopped", f"it moves {within:g} s after this: {fault.kind}")
+
+        if plant.moving and not self._host_is_gone():
+            world.after(within, check)
 
     def _kill(self, processes: list[Process | None]) -> None:
         for one in processes:
@@ -465,6 +520,7 @@ class Simulations:
 def _noted(plant: Plant) -> Iterator[None]:
     """What is logged is held against the machine at that moment."""
     right = EpisodeLog.intent, EpisodeLog.result, EpisodeLog.end
+    noted = Recorder.note
     world, since = plant.world, [0.0]
 
     def intent(self: EpisodeLog, one: Any, turn: Any) -> Any:
@@ -480,6 +536,13 @@ def _noted(plant: Plant) -> Iterator[None]:
         if asleep > FREEZE_SECONDS + SLACK and (outcome.status == "ok" or outcome.code == "stopped"):
             text = f"{outcome.status} {outcome.code or ''} after the host stood still for {asleep:.2f} s"
             world.find("not frozen", f"call {step.arguments['x']:g} is logged as {text}")
+        done = next((one for one in plant.executions if one.marker == step.arguments["x"]), None)
+        if outcome.code == "stopped" and done is not None and done.struck:
+            world.find("not frozen", f"call {done.marker:g} is logged as stopped, for a host that was silent")
+        given_up = "given up" in (outcome.message or "")
+        if outcome.status == "rejected" or (outcome.code == "timeout" and not given_up):
+            # One whose link was lost may still be begun.
+            plant.over.add(step.arguments["x"])
         return right[1](self, step, outcome, verdict)
 
     def end(self: EpisodeLog, status: Any, reason: Any, error: Any, stop: Any, said: str = "") -> Any:
@@ -487,11 +550,20 @@ def _noted(plant: Plant) -> Iterator[None]:
             world.find("false confirmation", "the episode's stop is logged as confirmed, and it moves")
         return right[2](self, status, reason, error, stop, said)
 
+    def note(self: Recorder, state: str, detail: Any = None) -> None:
+        if state == "late stop" and detail["outcome"] == "confirmed" and plant.moving:
+            world.find(
+                "false confirmation", "the stop of the host before is logged as confirmed, and it moves"
+            )
+        noted(self, state, detail)
+
     EpisodeLog.intent, EpisodeLog.result, EpisodeLog.end = intent, result, end  # type: ignore[method-assign]
+    Recorder.note = note  # type: ignore[method-assign]
     try:
         yield
     finally:
         EpisodeLog.intent, EpisodeLog.result, EpisodeLog.end = right  # type: ignore[method-assign]
+        Recorder.note = noted  # type: ignore[method-assign]
 
 
 def shrunk(plan: Scenario, fails: Any) -> Scenario:
