@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from functools import partial
 
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode
@@ -59,7 +60,7 @@ class GuardLoader:
         while tries:
             seen = self._peer.status_count
             self._link.send(encode(message))
-            if not self._peer.wait(lambda seen=seen: self._peer.status_count > seen, ANSWER_SECONDS):  # type: ignore[misc]
+            if not self._peer.wait(partial(self._answered, seen, generation), ANSWER_SECONDS):
                 tries -= 1
                 continue
             status = None if self._peer.status is None else self._peer.status.guard
@@ -73,3 +74,15 @@ class GuardLoader:
                 continue
             raise LinkError(f"{self._link.name}: the guard on the chip refuses the table: {status.error}")
         raise LinkError(f"{self._link.name}: the guard on the chip does not answer")
+
+    def _answered(self, seen: int, generation: int | None) -> bool:
+        if self._peer.status_count <= seen:
+            return False
+        status = None if self._peer.status is None else self._peer.status.guard
+        # Of the end a late answer to a piece, or to hello, says nothing yet.
+        return (
+            generation is None
+            or status is None
+            or status.error is not None
+            or status.generation == generation
+        )

@@ -41,6 +41,7 @@ def test_every_option_comes_back_from_its_canonical_form() -> None:
     options = ModelOptions.model_validate(
         {
             "n_ctx": 64, "n_batch": 8, "n_threads": 3, "n_gpu_layers": 0, "kv_type": "q8_0",
+                "prompt_cache": False,
             "lora": "l a.gguf", "chat_template": "t?.jinja", "server": "/bin/x", "temperature": 0.123456789,
             "top_k": 0, "top_p": 0.5, "min_p": 0.05, "seed": 7, "scaffold": "react",
             "tools": "full", "reading": "lenient", "grammar": "off", "reasoning_effort": "low",
