@@ -255,7 +255,7 @@ def _no_strike() -> Patches:
     return [(rig_side, "strike", lambda link, moments, clock: True)]
 
 
-@bug("the rig process does not stop the rig when its host is silent")
+@bug("the rig process does not stop the rig when its host is silent", seed=552)
 def _no_silence() -> Patches:
     right = HostWatch.strikes
 
