@@ -50,6 +50,7 @@ def test_a_patch_that_fails_by_itself_is_no_find(simulations: Simulations) -> No
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("one", [one for one in BUGS if one.seed is not None], ids=lambda one: one.name)
 def test_a_bug_that_is_put_back_is_found_within_1000_worlds(simulations: Simulations, one: Bug) -> None:
     with one.put_back() as planted:
@@ -58,5 +59,6 @@ def test_a_bug_that_is_put_back_is_found_within_1000_worlds(simulations: Simulat
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
 def test_what_must_hold_does_in_5000_worlds(simulations: Simulations) -> None:
     assert [seed for seed in range(WORLDS) if simulations.run(drawn(seed))[0]] == []
