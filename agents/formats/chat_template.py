@@ -137,7 +137,7 @@ class ChatTemplate:
     def _render(
         self, messages: Sequence[Mapping[str, Any]], schemas: Sequence[Mapping[str, Any]], use: TemplateUse
     ) -> str:
-        given = use.schemas(schemas)
+        given = _printed(use.schemas(schemas))
         variables: dict[str, Any] = {"tools": given}
         if "tools" not in self._variables:
             variables = {
@@ -281,6 +281,16 @@ def _in_order(text: str, words: Sequence[str]) -> str | None:
             return word
         place += len(word)
     return None
+
+
+def _printed(value: Any) -> Any:
+    """Return a JSON value with its numbers as llama.cpp's own templates print them: `1000`, `6.28319`."""
+    if isinstance(value, float):
+        short = float(f"{value:.6g}")
+        return int(short) if short.is_integer() else short
+    if isinstance(value, Mapping):
+        return {key: _printed(entry) for key, entry in value.items()}
+    return [_printed(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _conversation() -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agents.names import agent_names
 from configs.exam import load_exam
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.run.config import Cell, Place, RunConfig
@@ -54,17 +53,15 @@ def agreement(one: str, other: str, places: Sequence[Place]) -> list[Agreement]:
     specs = [exam.spec(one), exam.spec(other)]
     cells = tuple(Cell(task=task, rig=rig, agent=spec) for task, rig in places for spec in specs)
     config = RunConfig(cells=cells, keep_going=False)
-    names = agent_names(specs)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "agreement.db"
         with RunLog(path) as log:
             Run.of(config, log).start()
         with LogReader(path) as reader:
-            rows = {(row.number // len(specs), row.agent): row for row in reader.episodes()}
-            return [
-                _compared(reader, *(rows[place, names[spec]] for spec in specs))
-                for place in range(len(places))
-            ]
+            # By the cell's number, as both agents may have one name.
+            rows = {row.number: row for row in reader.episodes()}
+            pairs = [(rows[at], rows[at + 1]) for at in range(0, len(cells), len(specs))]
+            return [_compared(reader, *pair) for pair in pairs]
 
 
 def _compared(reader: LogReader, one: EpisodeRow, other: EpisodeRow) -> Agreement:

@@ -87,6 +87,15 @@ def test_the_shipped_template_groups_results_and_keeps_words():
     assert "# Tools" not in text
 
 
+def test_numbers_of_schemas_are_printed_as_llama_cpp_prints_them():
+    text = ChatTemplate(QWEN3, short_tools=False).render(conversation({}), SCHEMAS)
+    (yaw,) = [tool for tool in SCHEMAS if tool["function"]["name"] == "move_to"]
+    assert yaw["function"]["parameters"]["properties"]["yaw"]["maximum"] == pytest.approx(6.283185307179586)
+    assert '"maximum": 1000, "minimum": -1000' in text
+    assert '"maximum": 6.28319, "minimum": -6.28319' in text
+    assert "1000.0" not in text
+
+
 def test_thinking_of_a_qwen3_template_stays_while_the_calls_go_on():
     text = ChatTemplate(QWEN3).render(conversation({}, content="<think>\nhm\n</think>"), SCHEMAS)
     assert "<think>\nhm\n</think>\n\n" in text

@@ -132,9 +132,11 @@ def test_models_that_ship_are_listed(capsys: pytest.CaptureFixture[str]) -> None
 def test_the_same_weights_agree_and_others_are_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    copy = tmp_path / "copy.gguf"
+    # Of one name, and with options in it.
+    copy = tmp_path / SHIPPED_MODEL.name
     copy.write_bytes(SHIPPED_MODEL.read_bytes())
-    assert main(["models", "check", "demo", "--agree", str(copy), "--json"]) == 0
+    one, other = (f"{path}?thinking_tokens=9" for path in (SHIPPED_MODEL, copy))
+    assert main(["models", "check", one, "--agree", other, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["agrees"] for one in found] == [True] * 3
     assert all(one["prompt_tokens"][0] == one["prompt_tokens"][1] > 100 for one in found)
