@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from devices.models import FrozenModel
+from firmware_bridge.links import LINK_TYPES
 
-MQTT, MODBUS = ("mqtt", "mqtts"), ("modbus", "serial")
+MQTT, MODBUS = "mqtt", ("modbus", "serial")
 RegisterType = Literal["uint16", "int16", "uint32", "int32", "float32"]
 
 
@@ -55,9 +56,11 @@ class MeterConfig(FrozenModel):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         scheme = urlsplit(self.url).scheme
-        if scheme not in (*MQTT, *MODBUS):
-            raise ValueError(f"a meter's url is one of {', '.join((*MQTT, *MODBUS))}, not {scheme or 'none'}")
-        wanted, other = ("topic", "address") if scheme in MQTT else ("address", "topic")
+        known = LINK_TYPES.get(scheme)
+        by_broker = known is not None and known.family == MQTT
+        if not by_broker and scheme not in MODBUS:
+            raise ValueError(f"a meter's url is one of {', '.join((MQTT, *MODBUS))}, not {scheme or 'none'}")
+        wanted, other = ("topic", "address") if by_broker else ("address", "topic")
         if getattr(self, wanted) is None or getattr(self, other) is not None:
             raise ValueError(f"a meter at {scheme}: needs `{wanted}`, and has no `{other}`")
         if self.topic is not None and any(sign in self.topic for sign in "+#"):

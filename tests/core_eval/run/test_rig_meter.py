@@ -180,7 +180,7 @@ def test_a_modbus_meter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ("url: http://plug", "mqtt, mqtts, modbus, serial, not http"),
+        ("url: http://plug", "mqtt, modbus, serial, not http"),
         ("url: mqtt://h", "needs `topic`"),
         ("url: modbus://h, topic: a, address: 3", "has no `topic`"),
         ("url: mqtt://h, topic: tele/+/SENSOR", "one topic"),
