@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from core_eval.serve.notify import Notifier
 from core_eval.serve.serve_file import Schedule
 from core_eval.serve.service import Commands, Service
 from core_eval.serve.transfer import Collector
+from firmware_bridge.link import LinkError
 
 PYTHON = (sys.executable, "-m")
 
@@ -29,7 +31,8 @@ def serve(
 ) -> int:
     """Run a schedule on rigs until a signal comes. Each rig has one worker; logs are by rig and day.
 
-    The status is in `status.json` of the file's folder; `pathrig watch FILE.yaml` shows all.
+    The status is in `status.json` of the file's folder; `pathrig watch FILE.yaml` shows all. Exits with 3 if
+    a rig may not be stopped, and with 75 if the broker of `collect` cannot be reached yet: try again later.
     """
     schedule = Schedule(file)
     if check:
@@ -56,6 +59,11 @@ def serve(
         except OSError:
             raise UsageError(f"{file}: another `pathrig serve` works in {schedule.folder}; end it") from None
         if schedule.keys.collect is not None:
-            collector = Collector(schedule.keys.collect.url, schedule.folder, partial(print, flush=True))
+            try:
+                collector = Collector(schedule.keys.collect.url, schedule.folder, partial(print, flush=True))
+            except LinkError as error:
+                # Not 3, after which a service manager waits for a person.
+                print(f"pathrig: {file}: collect: {error}", file=sys.stderr)
+                return os.EX_TEMPFAIL
             stack.callback(collector.close)
         return Service(schedule, commands, Notifier()).run()

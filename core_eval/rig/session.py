@@ -134,18 +134,23 @@ class RigSession:
         """Forget that the rig's stop input was pressed; the rig stays stopped.
 
         Raises:
-            RigError: it has none, or it is pressed still.
+            RigError: it has none, it is pressed still, it did not answer, or its stop is not confirmed.
         """
         name = self.config.name
         with self._link_errors():
             self.client.estop()
             self.client.reset(stop_input=True)
             status = self.client.status
-            self.client.estop()
+            stop = self.client.estop()
         if status is None or status.stop_input is None:
             raise RigError(f"rig {name} tells of no stop input")
         if status.stop_input == "pressed":
             raise RigError(f"rig {name}: its stop input is pressed: release it first")
+        if status.stop_input in HELD:
+            raise RigError(f"rig {name}: its stop input was not reset: the rig did not answer; try again")
+        if stop is not StopOutcome.CONFIRMED:
+            why = self.client.stop_error
+            raise RigError(f"rig {name}: its stop input is reset, but its stop is not confirmed: {why}")
 
     @property
     def device_name(self) -> str | None:

@@ -92,7 +92,12 @@ class Sender:
             for log in logs(self._folder):
                 for episode in sent.left(log):
                     name = f"{log.parent.name}/{log.stem}#{episode}"
-                    if self._send(name, packed(log, episode)):
+                    try:
+                        data = packed(log, episode)
+                    except LogError as error:
+                        self.refused.append(f"{name}: {error}")
+                        continue
+                    if self._send(name, data):
                         sent.add(log, episode)
                         count += 1
         return count

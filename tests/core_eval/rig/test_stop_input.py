@@ -19,6 +19,7 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.rig.opening import open_rig
 from core_eval.rig.simulator_process import RigError
+from devices.stop_outcome import StopOutcome
 from sims.farm_rover.board_pins import Outputs
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
@@ -64,7 +65,7 @@ def test_the_run_ends_says_so_and_no_other_begins_before_a_person_resets_it(
     assert inputs[0] == "released" and inputs[-1] == "pressed"
 
 
-def test_a_simulator_of_a_rig_file_has_the_input_too() -> None:
+def test_a_simulator_of_a_rig_file_has_the_input_too(monkeypatch: pytest.MonkeyPatch) -> None:
     config = RigConfig(name="sim", url="serial://pty", world="farm_rover", spawn=True, stop_input=True)
     with open_rig(config) as session:
         session.client.reset()
@@ -78,6 +79,18 @@ def test_a_simulator_of_a_rig_file_has_the_input_too() -> None:
         os.kill(child, signal.SIGUSR2)
         assert wait_until(lambda: getattr(session.client.status, "stop_input", None) == "latched")
         assert not session.client.reset()
+        with monkeypatch.context() as lost:
+            lost.setattr(session.client, "reset", lambda **_: False)
+            with pytest.raises(RigError, match="its stop input was not reset: the rig did not answer"):
+                session.reset_stop_input()
+        with monkeypatch.context() as unsure:
+            unsure.setattr(session.client, "estop", lambda: StopOutcome.SENT)
+            with pytest.raises(RigError, match="is reset, but its stop is not confirmed"):
+                session.reset_stop_input()
+        os.kill(child, signal.SIGUSR1)
+        assert wait_until(lambda: session.held)
+        os.kill(child, signal.SIGUSR2)
+        assert wait_until(lambda: getattr(session.client.status, "stop_input", None) == "latched")
         session.reset_stop_input()
         assert session.client.reset()
         assert session.client.call("sense_pose", {}).status == "ok"

@@ -180,6 +180,36 @@ def test_what_is_wrong_goes_nowhere(tmp_path: Path, broker: Mosquitto) -> None:
     assert not list((tmp_path / "all" / ".parts").iterdir()) and collector.stored == 0
 
 
+def test_an_episode_that_cannot_be_read_is_told_and_the_others_are_sent(
+    logs: Path, tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(log: Path, episode: int) -> bytes:
+        if episode == 2:
+            raise LogError("is damaged")
+        return packed(log, episode)
+
+    monkeypatch.setattr(transfer, "packed", damaged)
+    collector = Collector(broker.url, tmp_path / "all")
+    sender = Sender(broker.url, "farm", logs)
+    try:
+        assert sender.run() == EPISODES - 1
+    finally:
+        sender.close()
+        collector.close()
+    (told,) = sender.refused
+    assert told.endswith("#2: is damaged")
+
+
+def test_a_collector_whose_broker_is_away_is_to_be_started_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "collect.yaml"
+    file.write_text("folder: all\ncollect: {url: 'mqtt://127.0.0.1:1'}\n")
+    assert main(["serve", str(file)]) == 75
+    said = capsys.readouterr().err
+    assert said.startswith(f"pathrig: {file}: collect: ") and said.count("\n") == 1
+
+
 def test_what_was_acknowledged_is_not_left(logs: Path, recorded: Path) -> None:
     log = logs / "barn" / recorded.name
     with Sent(logs) as sent:
