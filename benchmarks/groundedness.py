@@ -21,7 +21,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from core_eval.path.calls import Call
-from core_eval.rules.grounds import Argument, Place, PlaceKind, Told
+from core_eval.rules.given_text import PlaceKind
+from core_eval.rules.grounds import Place, Told
+from core_eval.rules.tool_schemas import Argument
 from core_eval.statistics.intervals import wilson
 from core_eval.traces.trace_file import BadTrace, read_traces
 

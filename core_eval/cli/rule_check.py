@@ -19,7 +19,8 @@ from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
 from core_eval.rules.calls import in_groups
 from core_eval.rules.episode import logged_calls, told_at_first
-from core_eval.rules.grounds import PlaceKind, Told
+from core_eval.rules.given_text import PlaceKind
+from core_eval.rules.grounds import Told
 from core_eval.rules.monitor import Finding, violations
 from core_eval.rules.rule_file import Rule
 from core_eval.rules.tally import RuleTally
@@ -50,7 +51,7 @@ def checked(rules: Sequence[Rule], lines: Iterable[bytes], name: str, first: int
         else:
             told = Told(trace.prompt, trace.tools)
             found = violations(rules, in_groups(trace.calls), told)
-            yield Checked(trace.id, found, told.places_found, told.without_schema)
+            yield Checked(trace.id, found, told.places_found, told.schemas.missed)
 
 
 def _part(rules: Sequence[Rule], name: str, block: bytes, first: int) -> list[Checked]:
@@ -89,7 +90,7 @@ def check_log(rules: Sequence[Rule], db: Path, *, as_json: bool) -> int:
                     told = told_at_first(reader, episode)
                     calls = logged_calls(reader, episode, rules)
                     found = violations(rules, calls, told)
-                    tally.add(episode_id, found, told.places_found, told.without_schema)
+                    tally.add(episode_id, found, told.places_found, told.schemas.missed)
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

@@ -8,7 +8,9 @@ from difflib import SequenceMatcher
 
 from core_eval.path.calls import Call
 from core_eval.rules.calls import CallPattern
-from core_eval.rules.grounds import SMALL, Argument, Text, Told
+from core_eval.rules.given_text import Text
+from core_eval.rules.grounds import SMALL, Told
+from core_eval.rules.tool_schemas import Argument
 from core_eval.text.notation import normal
 from core_eval.text.values import as_float
 
@@ -32,7 +34,7 @@ def flows(told: Told, call: Call, source: CallPattern, words: int) -> Iterator[s
     for text in told.texts:
         is_source = text.call is not None and source.matches(text.call)
         (from_source if is_source else others).append(text)
-    for argument in told.arguments(call):
+    for argument in told.schemas.arguments(call):
         for text in reversed(from_source):
             if (found := _shared(argument, text, others, words)) is not None:
                 tool = text.call.name if text.call else ""

@@ -25,7 +25,7 @@ from core_eval.rules.automata import (
 )
 from core_eval.rules.calls import ANY_TOOL, CallPattern, Made, argument_patterns
 from core_eval.rules.flow import flows
-from core_eval.rules.grounds import PlaceKind
+from core_eval.rules.given_text import PlaceKind
 from core_eval.rules.schemas import checked_schemas, schema_faults
 from devices.models import FrozenModel
 from firmware_bridge.guard import RuleAction

@@ -46,10 +46,10 @@ def schema_faults(written: Any) -> Callable[[Made], str]:
             return _fault(texts[tool], made.call.arguments, is_foreign=False)
         if written != ANY_TOOL and tool not in written:
             return ""
-        own = made.told.schema(tool) if made.told else None
+        own = made.told.schemas.of.get(tool) if made.told else None
         if own is None:
             if made.told:
-                made.told.without_schema.add(tool)
+                made.told.schemas.missed.add(tool)
             return ""
         return _fault(to_json(own), made.call.arguments, is_foreign=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from core_eval.rules.grounds import PlaceKind
+from core_eval.rules.given_text import PlaceKind
 from core_eval.rules.monitor import Finding, Tier, acts
 from core_eval.rules.rule_file import SEVERITIES, Rule
 

@@ -97,6 +97,10 @@ _SPOKEN = re.compile(
 MOMENTS = (_ISO_DATE, _NUMERIC_DATE, _COMPACT, _DAY_FIRST, _MONTH_FIRST, _CLOCK, _HOUR)
 """How dates and times of day are written."""
 _WORD = re.compile(r"[^\W_]+")
+NAME_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_VAGUE_NAMES = frozenset(
+    ("and", "for", "from", "its", "name", "number", "that", "the", "this", "value", "with")
+)
 _LIST_NUMBER = re.compile(r"^\s*\d+[.)]\s", re.M)
 
 
@@ -292,3 +296,24 @@ def _minutes(hour: int, minute: int, half: str | None) -> int:
     if half:
         hour = hour % 12 + 12 * (half.casefold() == "p")
     return hour * 60 + minute
+
+
+@lru_cache(maxsize=4096)
+def name_words(text: str) -> frozenset[str]:
+    """Return the telling words of a name, such as that of a key, without case and plural."""
+    return frozenset(
+        stem(part.casefold())
+        for part in NAME_PART.findall(text)
+        if len(part) > 2 and part.casefold() not in _VAGUE_NAMES
+    )
+
+
+def stem(word: str) -> str:
+    """Return a word without its plural."""
+    return word.removesuffix("s") if len(word) > 3 else word
+
+
+def are_akin(some: frozenset[str], others: frozenset[str]) -> bool:
+    """Return whether each word of the shorter is, or begins, or is begun by a word of the longer."""
+    few, many = sorted((some, others), key=len)
+    return bool(few) and all(any(a.startswith(b) or b.startswith(a) for b in many) for a in few)

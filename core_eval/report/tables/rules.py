@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from core_eval.report.tables.fitted_table import Hanging, Table
-from core_eval.rules.grounds import PlaceKind
+from core_eval.rules.given_text import PlaceKind
 from core_eval.rules.tally import COLUMNS, RuleTally
 from core_eval.text.visible_text import visible
 
