@@ -82,13 +82,12 @@ class OperatingLimits(FrozenModel):
                 return f"({x:g}, {y:g}) is outside the geofence of the site"
         return None
 
-    def checker(
-        self, device: DeviceType, samples: Mapping[str, Sample], now: Callable[[], datetime] | None = None
-    ) -> Callable[[Call], str | None]:
+    def checker(self, device: DeviceType, samples: Mapping[str, Sample]) -> Callable[[Call], str | None]:
         """Return what tells why a call of this device is refused; a call that only reads never is."""
         reads = {tool.name for tool in device.tools if tool.effect is Effect.READ}
-        clock = now or (lambda: datetime.now(UTC).astimezone())
-        return lambda call: None if call.name in reads else self.refusal(call, clock(), samples)
+        return lambda call: (
+            None if call.name in reads else self.refusal(call, datetime.now(UTC).astimezone(), samples)
+        )
 
 
 def split_site(data: dict[str, Any]) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class Guard:
         samples: SimpleQueue[Sample] | None = None,
         safe: Collection[str] = (),
         retreats: Collection[str] = (),
-        site: Callable[[Call], str | None] = lambda call: None,
+        site: Callable[[Call], str | None] | None = None,
     ) -> None:
         self.mode = GuardMode(mode)
         self._envelope = envelope
@@ -154,10 +154,10 @@ class Guard:
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
         if outside is not None:
             return self._refuse(f"outside the rig's envelope: {outside}", harmful=True)
-        if call.name not in self._retreats and (outside := self._site(call)) is not None:
-            return self._refuse(
-                f"outside the site's limits: {outside}", harmful=True, code="site", message=outside
-            )
+        outside = None if self._site is None or call.name in self._retreats else self._site(call)
+        if outside is not None:
+            reason = f"outside the site's limits: {outside}"
+            return self._refuse(reason, harmful=True, code="site", message=outside)
         harmful = verdict.kind == StepKind.HARMFUL
         held_back = self._held_back(call, harmful=harmful)
         if held_back is not None:

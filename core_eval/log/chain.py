@@ -38,13 +38,6 @@ class Kind:
     where: str
     key: str = ""
 
-    def rows(self, connection: sqlite3.Connection, episode: int, first: int, last: int) -> list[Row]:
-        """Return the rows that a record covers, as the log has them now."""
-        order = f" ORDER BY {self.key}" if self.key else ""
-        sql = f"SELECT {', '.join(self.columns)} FROM {self.source} WHERE {self.where}{order}"
-        of = {"episode": episode, "first": first, "last": last}
-        return connection.execute(sql, of).fetchall()
-
 
 def _of(table: str, names: str) -> tuple[str, ...]:
     return tuple(f"{table}.{name}" for name in names.split())
@@ -167,7 +160,11 @@ class Part:
 
     def rows(self, connection: sqlite3.Connection, episode: int) -> list[Row]:
         """Return its rows as the log has them now."""
-        return KINDS[self.kind].rows(connection, episode, self.first, self.last)
+        kind = KINDS[self.kind]
+        order = f" ORDER BY {kind.key}" if kind.key else ""
+        sql = f"SELECT {', '.join(kind.columns)} FROM {kind.source} WHERE {kind.where}{order}"
+        of = {"episode": episode, "first": self.first, "last": self.last}
+        return connection.execute(sql, of).fetchall()
 
 
 def add_record(connection: sqlite3.Connection, episode: int, parts: Sequence[Part]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -244,18 +244,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def insert(connection: sqlite3.Connection, table: str, **columns: Any) -> int:
     """Insert a row; return its id."""
-    return int(connection.execute(_inserting(table, columns), tuple(columns.values())).lastrowid or 0)
-
-
-def insert_all(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows of the same columns."""
-    if rows:
-        connection.executemany(_inserting(table, rows[0]), [tuple(row.values()) for row in rows])
-
-
-def _inserting(table: str, columns: Iterable[str]) -> str:
-    names = tuple(columns)
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    return int(connection.execute(sql, tuple(columns.values())).lastrowid or 0)
 
 
 def update(connection: sqlite3.Connection, table: str, row: int, **columns: Any) -> None:

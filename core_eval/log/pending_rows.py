@@ -92,16 +92,16 @@ class PendingRows:
             )
             self._next = replace(self._written, samples=first + len(self.samples))
             self._parts = []
-            self._record_rows("samples", first, self._next.samples)
+            self.record("samples", first, self._next.samples)
             for truth in self.truths:
                 self._write_truth(truth)
-            self._record_rows("truths", self._written.truths, self._next.truths)
+            self.record("truths", self._written.truths, self._next.truths)
             rows = [
                 insert(self._connection, "rig_status", episode_id=self._episode, **columns(status))
                 for status in self._statuses
             ]
             if rows:
-                self._record_rows("statuses", rows[0], rows[-1] + 1)
+                self.record("statuses", rows[0], rows[-1] + 1)
             yield
             if self._parts:
                 add_record(self._connection, self._episode, self._parts)
@@ -111,13 +111,14 @@ class PendingRows:
         self._statuses.clear()
         self._flushed = time.monotonic()
 
-    def record(self, kind: str, row: int = 0) -> None:
-        """Cover a row by the record of the transaction that runs; it is read at the transaction's end."""
-        self._parts.append(Part(kind, row, row))
+    def record(self, kind: str, first: int = 0, end: int | None = None) -> None:
+        """Cover the row `first`, or those to before `end`, by the record of the transaction that runs.
 
-    def _record_rows(self, kind: str, first: int, end: int) -> None:
-        if end > first:
-            self._parts.append(Part(kind, first, end - 1))
+        They are read at the transaction's end.
+        """
+        last = first if end is None else end - 1
+        if last >= first:
+            self._parts.append(Part(kind, first, last))
 
     def _write_truth(self, truth: Truth) -> None:
         n, text = self._next.truths, to_json(dict(truth.state))

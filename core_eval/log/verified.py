@@ -212,9 +212,9 @@ class _Verification:
         missing = [("result", step) for step in sorted(walk.seen.get("intent", set()) - ended)]
         missing += [(kind, 0) for kind in ("prompt", "end") if kind not in walk.seen]
         for name, first in missing:
-            covered, step = KINDS[name], walk.step_of("") if name == "result" else None
-            (row,) = covered.rows(self._connection, episode, first, 0)
-            for column, value in zip(covered.columns, row, strict=True):
+            step = walk.step_of("") if name == "result" else None
+            (row,) = Part(name, first).rows(self._connection, episode)
+            for column, value in zip(KINDS[name].columns, row, strict=True):
                 if value is not None and (column, value) not in NOT_YET and column not in EARLIER:
                     table, _, column = column.partition(".")
                     yield Misfit(table, "is set, and no record has it", None, episode, step, column)

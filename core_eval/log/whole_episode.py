@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core_eval.log.connection import insert, insert_all, transaction
+from core_eval.log.connection import insert, transaction
 from core_eval.log.row_map import columns
 from core_eval.log.rows import EpisodeStart, EpisodeStatus, MessageRow, PromptRow, StepRow, Turn
 from core_eval.log.schema import OF_ITS_STEPS
@@ -66,6 +66,7 @@ def add_episode(log: RunLog, run_id: int, whole: WholeEpisode) -> int:
             "message": [of | columns(message) for message in whole.messages],
         }
         for table, mine in rows.items():
-            insert_all(log.connection, table, mine)
+            for row in mine:
+                insert(log.connection, table, **row)
         log.connection.execute(f"{OF_ITS_STEPS} WHERE id = ?", (episode,))
     return episode

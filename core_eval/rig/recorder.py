@@ -28,6 +28,7 @@ class Recorder:
         samples: the readings of the episode, for its guard.
         last_samples: the last reading of each sensor.
         discovery: announces the rig's sensors, where its file asks for it.
+        failure: of a log write, on the thread that wrote.
     """
 
     def __init__(self) -> None:
@@ -37,23 +38,14 @@ class Recorder:
         self._recording = Lock()
         self._episode: EpisodeLog | None = None
         self._emit: Emit = ignore
-        self._failure: sqlite3.Error | None = None
+        self.failure: sqlite3.Error | None = None
 
     def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
         """Record samples, truth and statuses to this episode from now on, or to none."""
         with self._recording:
             # No thread writes to the previous episode when this returns, so its log may be closed.
-            self._episode, self._emit, self._failure = episode, emit, None
+            self._episode, self._emit, self.failure = episode, emit, None
             self.samples = SimpleQueue()
-
-    def check(self) -> None:
-        """Raise the error of a log write on the reader thread.
-
-        Raises:
-            sqlite3.Error: see above.
-        """
-        if self._failure is not None:
-            raise self._failure
 
     def note(self, state: str, detail: Mapping[str, Any] | None) -> None:
         """Log a status of the rig as seen by the host, and emit it."""
@@ -89,4 +81,4 @@ class Recorder:
                 try:
                     write(self._episode, *args, **options)
                 except sqlite3.Error as error:
-                    self._failure = error
+                    self.failure = error

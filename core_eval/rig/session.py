@@ -361,7 +361,8 @@ class RigSession:
         Raises:
             sqlite3.Error, RigError: see above.
         """
-        self.recorder.check()
+        if self.recorder.failure is not None:
+            raise self.recorder.failure
         loss = self._loss or self.client.conflict
         if loss is not None:
             raise RigError(f"rig {self.config.name}: {loss}")

@@ -22,7 +22,6 @@ from agents.agent import (
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from agents.names import is_model
-from configs.site_limits import OperatingLimits
 from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
 from core_eval.log.events import Emit
 from core_eval.log.reader import ENERGY_UNKNOWN, SLOWED_DOWN
@@ -228,7 +227,7 @@ class Episode:
         )
         envelope = Envelope(self._session.config.envelope)
         ours = shipped_tools(self._task.device)
-        limits = self._session.config.site_limits or OperatingLimits()
+        limits, last_samples = self._session.config.site_limits, self._session.recorder.last_samples
         self._guard = Guard(
             mode,
             envelope,
@@ -237,7 +236,7 @@ class Episode:
             self._session.recorder.samples,
             safe={*self._what.safe_tools, *(tool.name for tool in ours if tool.towards_safe)},
             retreats={tool.name for tool in ours if tool.retreat},
-            site=limits.checker(self._task.device, self._session.recorder.last_samples),
+            site=None if limits is None else limits.checker(self._task.device, last_samples),
         )
         self._session.known = known
         device = self._session.device_name or self._task.device.name
@@ -256,7 +255,7 @@ class Episode:
             decline=self._task.decline,
             advice=self._task.device.advice,
             cancellation=self._cancellation,
-            samples=self._session.recorder.last_samples.copy,
+            samples=last_samples.copy,
             harmless=self._what.harmless,
         )
         self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)

@@ -87,12 +87,13 @@ class Stories:
 
 
 def story_pages(stories: Stories) -> Iterator[Page]:
-    """Yield the page of each episode.
+    """Yield the page of each episode, by task.
 
     Raises:
         LogError: the log cannot be read.
     """
-    places = range(len(stories.episodes))
+    # By task, so that most automata are read by one process only.
+    places = sorted(range(len(stories.episodes)), key=lambda place: stories.episodes[place].task)
     jobs = os.cpu_count() or 1
     if jobs < 2 or len(places) < FEWEST:
         yield from map(stories.page, places)
