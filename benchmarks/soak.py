@@ -1,8 +1,9 @@
 """A service for hours: `python benchmarks/soak.py --hours N [--legs FILE.jsonl]`, Linux with mosquitto.
 
 Many simulated rigs on one broker, `pathrig serve` on them, and beside it one run that never ends, whose
-process makes all calls itself. One rig is killed every ten minutes and comes back a minute later. Every few
-seconds resident memory, descriptors and threads of both processes are taken, with the calls in the logs.
+process makes all calls itself. One rig is killed every ten minutes and comes back a minute later: in turn
+when its worker begins, and when a run has logged its first call. Every few seconds resident memory,
+descriptors and threads of both processes are taken, with the calls in the logs.
 
 A figure is the slope of a quantity against calls, by blocks of time after the warm-up, with a one-sided upper
 bound of 95 % (Student's t over the blocks), pooled over legs by their precision. It passes if the bound is
@@ -46,6 +47,7 @@ LIMITS = {
     "service threads": ("a call", 1e-4),
 }
 STEADY = ("--task=water_one_plant", "--agent=random", "--episodes=50000", "--json")
+WORK = {"tasks": ["water_one_plant"], "agents": ["random"]}
 MOST_LOGGED = 6000.0
 """Bytes of log a call, at most."""
 RIG = "name: {name}\nurl: {url}/{name}\ndevice: farm_rover\nsite: farm_rover\nguard: observe\n"
@@ -138,16 +140,43 @@ class Beats:
                 self._last, self.beats = now, self.beats + 1
 
 
-def failing_rig(url: str, every: float, leaving: threading.Event, count: list[int]) -> None:
-    """Serve rig `failing`, and kill it again and again: it is away for a minute, or a tenth of the time."""
+def failing_rig(
+    url: str, folder: Path, every: float, leaving: threading.Event, count: dict[str, int]
+) -> None:
+    """Serve rig `failing`, and kill it again and again: it is away for a minute, or a tenth of the time.
+
+    From then on it waits for its moment, for `every` at most. Counts by what the rig was at.
+    """
     command = ServedSimulator("farm_rover", mqtt=url, rig="failing").command()
+    away = min(60.0, every / 10)
     while not leaving.is_set():
         with process(command, stdout=subprocess.DEVNULL) as child:
-            if leaving.wait(every - min(60.0, every / 10)):
+            if leaving.wait(every - away):
                 return
+            latest = time.monotonic() + every
+            wanted = "driven" if count["driven"] <= count["begun"] else "begun"
+            calls = _calls_of_failing(folder)
+            while (found := _at(folder, calls)) != wanted and time.monotonic() < latest:
+                if leaving.wait(0.1):
+                    return
             child.kill()
-            count[0] += 1
-        leaving.wait(min(60.0, every / 10))
+            count[found] += 1
+        leaving.wait(away)
+
+
+def _at(folder: Path, calls: int) -> str:
+    """Return what the failing rig is at: idle, begun, or driven, where its log has more calls than these."""
+    try:
+        state = json.loads((folder / "status.json").read_text())["rigs"]["failing"]["state"]
+    except OSError:
+        return "idle"
+    if state != "works":
+        return "idle"
+    return "driven" if _calls_of_failing(folder) > calls else "begun"
+
+
+def _calls_of_failing(folder: Path) -> int:
+    return _counted(sorted((folder / "failing").glob("*.db")))[0]
 
 
 def run_leg(given: argparse.Namespace, seconds: float) -> Iterator[dict[str, Any]]:
@@ -159,29 +188,28 @@ def run_leg(given: argparse.Namespace, seconds: float) -> Iterator[dict[str, Any
         command = [sys.executable, __file__, "--hours", "0", "--simulators", url, str(given.rigs)]
         devices = stack.enter_context(process(command, stdout=subprocess.PIPE))
         assert devices.stdout is not None and devices.stdout.readline() == "ready\n"
-        leaving, failures = threading.Event(), [0]
-        watcher = threading.Thread(target=failing_rig, args=(url, given.fail_every, leaving, failures))
+        leaving, failures = threading.Event(), {"idle": 0, "begun": 0, "driven": 0}
+        watcher = threading.Thread(
+            target=failing_rig, args=(url, folder / "serve", given.fail_every, leaving, failures)
+        )
         watcher.start()
         stack.callback(watcher.join)
         stack.callback(leaving.set)
         # The last simulated rig is the steady run's own.
         names = [f"rig-{number:02}" for number in range(given.rigs - 1)] + ["failing"]
+        files = [f"{name}.yaml" for name in names]
         for name in names:
             (folder / f"{name}.yaml").write_text(RIG.format(name=name, url=url))
         (folder / "serve.yaml").write_text(
             json.dumps(
                 {
                     "folder": "serve",
-                    "rigs": [f"{name}.yaml" for name in names],
+                    "rigs": files,
                     "at_once": given.at_once,
                     "ask_again": "60s",
                     "schedule": [
-                        {
-                            "name": "soak",
-                            "every": given.every,
-                            "tasks": ["water_one_plant"],
-                            "agents": ["random"],
-                        }
+                        {"name": "soak", "every": given.every, "rigs": files[:-1], **WORK},
+                        {"name": "failing", "every": "2min", "rigs": files[-1:], **WORK},
                     ],
                 }
             )
@@ -218,7 +246,7 @@ def run_leg(given: argparse.Namespace, seconds: float) -> Iterator[dict[str, Any
                 "beats": beats.beats,
                 "missed": beats.missed,
                 "longest_beat": round(beats.longest, 2),
-                "failures": failures[0],
+                "failures": dict(failures),
                 "status": status,
                 "alive": service.poll() is None and steady.poll() is None,
                 "load": round(os.getloadavg()[0], 1),
@@ -304,7 +332,8 @@ def report(rows: Sequence[dict[str, Any]], warm_up: float) -> int:
           f"{max(end['longest_beat'] for end in ends)} s")  # fmt: skip
     for key in ("runs", "failed", "silent", "missed"):
         print(f"service: {key} {sum(end['status'].get(key, 0) for end in ends)}")
-    print(f"the failing rig was killed {sum(end['failures'] for end in ends)} times")
+    killed = {at: sum(end["failures"][at] for end in ends) for at in ("idle", "begun", "driven")}
+    print("the failing rig was killed", ", ".join(f"{n} times while {at}" for at, n in killed.items()))
     bad = missed > 0 or not all(end["alive"] for end in ends)
     print("quantity             points  slope        upper bound  limit")
     for name, (unit, limit) in LIMITS.items():

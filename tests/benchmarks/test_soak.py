@@ -38,7 +38,8 @@ def samples(leak: float, legs: int = 2) -> list[dict[str, Any]]:
             counts = {
                 f"{who}_{what}": n * 20 for who in ("steady", "service") for what in ("calls", "episodes")
             }
-            more = {"steady_bytes": n * 40_000, "beats": n, "missed": 0, "longest_beat": 5.0, "failures": 1}
+            more = {"steady_bytes": n * 40_000, "beats": n, "missed": 0, "longest_beat": 5.0}
+            more["failures"] = {"idle": 0, "begun": 1, "driven": 1}
             row = {"leg": leg, "t": 10.0 * n, "steady": taken, "service": taken, **counts, **more}
             rows.append(row | {"status": {"runs": n}, "alive": True, "load": 1.0})
     return rows
@@ -49,7 +50,8 @@ def test_a_leak_above_its_limit_fails(leak: float, status: int, capsys: pytest.C
     assert LIMITS["steady rss"][1] == 100.0
     assert report(samples(leak), warm_up=100.0) == status
     told = capsys.readouterr().out
-    assert "0.55 h in 2 legs" in told and ("a limit is missed" in told) == bool(status)
+    assert "0.55 h in 2 legs" in told and "2 times while driven" in told
+    assert ("a limit is missed" in told) == bool(status)
 
 
 def test_what_cannot_be_told_has_not_passed(capsys: pytest.CaptureFixture[str]) -> None:
