@@ -39,7 +39,7 @@ def run(
     hazards: given.Hazards = False,
     retries: given.Retries = 0,
     keep_going: given.KeepGoing = None,
-    resume: given.Resume = False,
+    resume: given.Resume = None,
     jobs: given.Jobs = 1,
     agent: given.Agent = None,
     settings: given.Set = None,
@@ -67,7 +67,7 @@ def run(
     """
     outputs = Outputs.checked(fail_under, gates, junit, report, json)
     resumed = None
-    if resume:
+    if resume is not None:
         if task or suite or agent or settings or init is not None or vary or hazards or rules is not None:
             raise UsageError(
                 "--resume uses the plan in the log: leave out --task, --suite, --agent, --set, --init, "
@@ -100,7 +100,7 @@ def run(
     if keep_going is not None:
         changes["keep_going"] = keep_going
     config = config.model_copy(update=changes)
-    return _run(config, resumed, outputs, db, durable, live, answer_timeout, jobs)
+    return _run(config, resumed, outputs, db, durable, live, answer_timeout, jobs, repeat=resume is not False)
 
 
 def _run(
@@ -112,6 +112,8 @@ def _run(
     live: str | None,
     answer_timeout: float,
     jobs: int,
+    *,
+    repeat: bool,
 ) -> int:
     """Run a plan, or what is left of a run, and finish it; return the exit status."""
     out = console(stderr=outputs.json)
@@ -129,7 +131,7 @@ def _run(
             if resumed is None:
                 the_run.start()
             else:
-                the_run.resume(resumed)
+                the_run.resume(resumed, repeat=repeat)
         except BaseException as error:
             # The completed episodes count.
             finish(

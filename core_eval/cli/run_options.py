@@ -33,7 +33,14 @@ Init = Annotated[Path | None, option(WHAT, "JSON over the initial state of a sim
 Vary = Annotated[bool, option(WHAT, "Draw initial states from the world's ranges.", "--vary")]
 Hazards = Annotated[bool, option(WHAT, "Draw hazards: people, wet soil, faults, ...", "--hazards")]
 Retries = Annotated[int, option(WHAT, "New tries of an episode that a fault disturbed.", metavar="N", min=0)]
-Resume = Annotated[bool, option(WHAT, "Resume the last interrupted run in --db.", "--resume")]
+Resume = Annotated[
+    bool | None,
+    option(
+        WHAT,
+        "Resume the last cut run in --db; rest: repeat none.",
+        "--resume/--resume-rest",
+    ),
+]
 Jobs = Annotated[int, option(WHAT, "Episodes at a time; one a machine.", metavar="N", min=1)]
 KeepGoing = Annotated[
     bool | None,

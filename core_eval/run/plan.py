@@ -87,9 +87,12 @@ class Run:
         self._run_all(done=frozenset())
         return self.logged()
 
-    def resume(self, run_id: int) -> None:
-        """Run the remaining episodes of an interrupted run; raises as `start`."""
-        self._run_all(self.reopen(run_id))
+    def resume(self, run_id: int, *, repeat: bool = True) -> None:
+        """Run the remaining episodes of an interrupted run; raises as `start`.
+
+        With `repeat` also those that had begun and were cut.
+        """
+        self._run_all(self.reopen(run_id, repeat=repeat))
 
     def take(self, run_id: int, numbers: Iterable[int]) -> None:
         """Run episodes of a logged run as their numbers come; the run neither begins nor ends by it."""
@@ -103,15 +106,19 @@ class Run:
 
         self._run_episodes(drawn(), done=frozenset())
 
-    def reopen(self, run_id: int) -> frozenset[int]:
-        """Score what an interrupted run left unscored; return the numbers of its finished episodes."""
+    def reopen(self, run_id: int, *, repeat: bool = True) -> frozenset[int]:
+        """Score what an interrupted run left unscored; return the numbers of episodes that are not run.
+
+        They are those of finished episodes; without `repeat`, of all that had begun.
+        """
         self.run_id = run_id
         with LogReader(self._log.path) as reader:
-            episodes = [episode for episode in reader.episodes(run_id) if episode.status in FINISHED]
+            begun = reader.episodes(run_id)
+        episodes = [episode for episode in begun if episode.status in FINISHED]
         for episode in episodes:
             if not episode.scores:
                 self._score(episode.id)
-        return frozenset(episode.number for episode in episodes)
+        return frozenset(episode.number for episode in (episodes if repeat else begun))
 
     def end(self) -> None:
         """Mark the run as complete, unless an agent has failed; raises `BackendError` if none has begun."""

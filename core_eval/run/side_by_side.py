@@ -86,9 +86,9 @@ class SideBySide:
         self._go(run_id, frozenset())
         return run_id
 
-    def resume(self, run_id: int) -> None:
-        """Run what is left of an interrupted run; raises as `Run.resume`."""
-        self._go(run_id, self._run.reopen(run_id))
+    def resume(self, run_id: int, *, repeat: bool = True) -> None:
+        """Run what is left of an interrupted run; as `Run.resume`."""
+        self._go(run_id, self._run.reopen(run_id, repeat=repeat))
 
     def _go(self, run_id: int, done: frozenset[int]) -> None:
         config = self._run.config

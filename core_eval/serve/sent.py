@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core_eval.log import LogError
 from core_eval.log.episode_copy import finished
+from core_eval.serve.cut_work import WorkNote
 from core_eval.serve.day_files import day_of
 
 TABLES = (
@@ -40,7 +41,9 @@ class Sent:
 
     def left(self, log: Path) -> list[int]:
         """Return the finished episodes of a log that are not acknowledged; of a damaged one: none."""
-        name, past = self._name(log), log.stem < day_of(time.time())
+        # A run may pass midnight, or wait to be gone on with.
+        name = self._name(log)
+        past = log.stem < day_of(time.time()) and WorkNote(log.parent).log() != log
         if self._list.execute("SELECT 1 FROM complete WHERE log = ?", (name,)).fetchone():
             # Nothing is added to it any more; a year's logs are not opened again each time.
             return []

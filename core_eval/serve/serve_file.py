@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -47,6 +47,7 @@ def _minutes(value: Any) -> Any:
 
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds, written as 90s, 30min, 6h, 2d."""
+AfterCut = Literal["leave", "rest", "repeat"]
 ClockTime = Annotated[int, BeforeValidator(_minutes)]
 """Minutes after midnight, local time, written as HH:MM."""
 
@@ -71,6 +72,12 @@ class Entry(FrozenModel):
     rules: str | None = Field(default=None, description="as `--rules`")
     safe_tools: tuple[str, ...] = Field(default=(), description="as `--safe-tool`")
     durable: bool = Field(default=False, description="as `--durable`")
+    after_cut: AfterCut | None = Field(
+        default=None,
+        description="of a run that a power cut, or the end of the service, cut off: `repeat` goes on with "
+        "the cut episode from its start, `rest` with the next one, `leave` runs nothing of it; null: "
+        "`repeat` on simulators that a run starts itself, else `leave`",
+    )
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -80,7 +87,17 @@ class Entry(FrozenModel):
             raise ValueError("give tasks or suites")
         if self.guard is GuardMode.CONFIRM:
             raise ConfigError("nobody is asked in a service: give block or estop", at=("guard",))
+        if self.after_cut == "rest" and not self.durable:
+            raise ConfigError(
+                "after_cut: rest needs durable: true, as a power cut may lose the last seconds of a log",
+                at=("durable",),
+            )
         return self
+
+    def resumed(self, repeat: bool) -> list[str]:
+        """Return the arguments of `pathrig run` that go on with a cut run, without rig and log."""
+        words = ["--resume" if repeat else "--resume-rest", *(["--durable"] if self.durable else [])]
+        return words + [f"--safe-tool={tool}" for tool in self.safe_tools]
 
     def options(self, seed: int) -> list[str]:
         """Return the arguments of `pathrig run`, without rig and log."""

@@ -7,6 +7,7 @@ starts. It ends by a signal: then it has each worker stop its rig, and waits unt
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -17,7 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core_eval.log import LogError
 from core_eval.rig.signals import StopRequested, StopSignals
+from core_eval.serve.cut_work import CutRun, Work, WorkNote, cut_run, last_run
 from core_eval.serve.day_files import day_of, outdated, remove, to_copy
 from core_eval.serve.notify import Notifier
 from core_eval.serve.sent import Sent
@@ -59,20 +62,33 @@ class Commands:
     send: Callable[[Path], list[str]]
 
 
+@dataclass(frozen=True)
+class Job:
+    """A run that is due; of one that was cut what its note says, and the arguments with which it goes on."""
+
+    entry: Entry
+    cut: Work | None = None
+    words: Sequence[str] = ()
+
+
 @dataclass
 class Worker:
-    """One rig, what it does, and what waits for it."""
+    """One rig, what it does, and what waits for it; `left`: an earlier service's note is not read yet."""
 
     rig: str
     ask: bool
+    note: WorkNote
+    left: bool
     state: str = "idle"
-    entry: Entry | None = None
+    job: Job | None = None
     process: subprocess.Popen[bytes] | None = None
     begun: float = 0.0
     asked_to_end: float | None = None
     not_before: float = 0.0
-    waiting: deque[Entry] = field(default_factory=deque)
-    counts: dict[str, int] = field(default_factory=lambda: {"runs": 0, "failed": 0, "silent": 0, "missed": 0})
+    waiting: deque[Job] = field(default_factory=deque)
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"runs": 0, "failed": 0, "silent": 0, "missed": 0, "cut": 0}
+    )
     last: dict[str, Any] | None = None
 
 
@@ -83,7 +99,11 @@ class Service:
         self._schedule, self._commands, self._notifier = schedule, commands, notifier
         self._keys = schedule.keys
         self.folder = schedule.folder
-        self.workers = {name: Worker(ref, ask) for name, (ref, ask) in schedule.rigs.items()}
+        notes = {name: WorkNote(self.folder / name) for name in schedule.rigs}
+        self.workers = {
+            name: Worker(ref, ask, notes[name], left=notes[name].path.exists())
+            for name, (ref, ask) in schedule.rigs.items()
+        }
         self._due: dict[str, float] = {}
         self._helpers: dict[str, subprocess.Popen[bytes]] = {}
         self._copies: list[tuple[Path, Path]] = []
@@ -112,6 +132,9 @@ class Service:
                 self._end_all(signal.SIGTERM)
 
     def _tick(self) -> None:
+        for name, worker in self.workers.items():
+            if worker.left:
+                self._look_at_note(name, worker)
         self._plan()
         for name, worker in self.workers.items():
             self._look_after(name, worker)
@@ -133,10 +156,60 @@ class Service:
             self._due[entry.name] = next_start(entry, now, due)
             for name in self._schedule.work(entry):
                 worker = self.workers[name]
-                if entry in worker.waiting or worker.entry is entry:
+                if any(job is not None and job.entry is entry for job in (worker.job, *worker.waiting)):
                     worker.counts["missed"] += 1
                 else:
-                    worker.waiting.append(entry)
+                    worker.waiting.append(Job(entry))
+
+    def _look_at_note(self, name: str, worker: Worker) -> None:
+        """Tell of a run that was cut while an earlier service gave it, and have it gone on with or left."""
+        if worker.note.held():
+            worker.state = "its last worker ends"
+            return
+        worker.left, worker.state = False, "idle"
+        work = worker.note.read()
+        if work is None:
+            self._tell_cut(name, worker, "", "a run was cut", "its note cannot be read: it is left")
+            return
+        log = self.folder / name / work.log
+        try:
+            cut = cut_run(log, work.before)
+        except LogError as error:
+            self._tell_cut(name, worker, work.entry, f"{work.entry}: was cut", f"it is left: {error}")
+            return
+        if cut is None:
+            worker.note.remove()
+            return
+        job, told = self._after(work, cut, ask=worker.ask)
+        self._tell_cut(name, worker, work.entry, f"{work.entry}: was cut {cut.told(log)}", told, job)
+
+    def _after(self, work: Work, cut: CutRun, *, ask: bool) -> tuple[Job | None, str]:
+        """Return what is done of a cut run, and in words."""
+        entry = next((one for one in self._keys.schedule if one.name == work.entry), None)
+        if entry is None or tuple(self._schedule.options(entry, work.seed)) != work.options:
+            return None, "it is left: its entry is not as it was"
+        policy = entry.after_cut or ("leave" if ask else "repeat")
+        if policy == "leave":
+            return None, "it is left (after_cut: leave)"
+        if time.time() - work.begun > self._keys.longest:
+            return None, "it is left: it began longer ago than a run may take"
+        if cut.last is None:
+            return Job(entry, work, work.options), "it begins anew"
+        if not cut.resumable:
+            return None, "it is left: the log has a later run that is not complete"
+        what = "cut episode, from its start" if policy == "repeat" else "next episode"
+        return Job(entry, work, entry.resumed(policy == "repeat")), f"it goes on with the {what}"
+
+    def _tell_cut(
+        self, name: str, worker: Worker, entry: str, what: str, told: str, job: Job | None = None
+    ) -> None:
+        worker.counts["cut"] += 1
+        worker.last = {"entry": entry, "outcome": f"cut: {told}"}
+        print(f"{name}: {what}; {told}", flush=True)
+        if job is None:
+            worker.note.remove()
+        else:
+            worker.waiting.appendleft(job)
 
     def _start_what_waits(self) -> None:
         now = time.monotonic()
@@ -144,42 +217,63 @@ class Service:
         ready = [
             (name, worker)
             for name, worker in self.workers.items()
-            if worker.process is None and worker.waiting and worker.not_before <= now
+            if worker.process is None and worker.waiting and worker.not_before <= now and not worker.left
         ]
         # Those that have not worked for longest go first.
         for name, worker in sorted(ready, key=lambda pair: pair[1].begun)[: self._keys.at_once - busy]:
             self._start(name, worker)
 
     def _start(self, name: str, worker: Worker) -> None:
-        now = time.time()
-        entry = worker.entry = worker.waiting.popleft()
-        log = self.folder / name / f"{day_of(now)}.db"
-        words = [f"--rig={worker.rig}", f"--db={log}", *self._schedule.options(entry, int(now))]
+        job = worker.job = worker.waiting.popleft()
+        work = job.cut or self._new_work(name, job.entry)
+        log = self.folder / name / work.log
+        words = [f"--rig={worker.rig}", f"--db={log}", *(job.words or work.options)]
         worker.begun, worker.asked_to_end = time.monotonic(), None
         try:
-            worker.process = self._open(
-                self._commands.work(worker.rig, worker.ask, words), log.with_suffix(".log")
-            )
+            lock = worker.note.write(work)
+            try:
+                worker.process = self._open(
+                    self._commands.work(worker.rig, worker.ask, words), log.with_suffix(".log"), lock
+                )
+            finally:
+                os.close(lock)
         except OSError as error:
             # Too little memory or too many processes, perhaps not for long.
-            print(f"{name}: {entry.name}: cannot be started: {error.strerror}", flush=True)
-            worker.entry = None
-            worker.waiting.appendleft(entry)
+            print(f"{name}: {job.entry.name}: cannot be started: {error.strerror}", flush=True)
+            worker.job = None
+            worker.waiting.appendleft(job)
             worker.not_before = worker.begun + self._keys.ask_again
         else:
             worker.state = "works"
 
-    def _open(self, words: list[str], output: Path) -> subprocess.Popen[bytes]:
+    def _new_work(self, name: str, entry: Entry) -> Work:
+        now = time.time()
+        log = f"{day_of(now)}.db"
+        return Work(
+            entry=entry.name,
+            options=tuple(self._schedule.options(entry, int(now))),
+            seed=int(now),
+            begun=now,
+            log=log,
+            before=last_run(self.folder / name / log),
+        )
+
+    def _open(self, words: list[str], output: Path, *locks: int) -> subprocess.Popen[bytes]:
         with output.open("ab") as file:
             # In a session of its own: a terminal's signal reaches it through this process alone.
             return subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+                pass_fds=locks,
             )
 
     def _look_after(self, name: str, worker: Worker) -> None:
         """Take note of a worker that has ended, and end one that takes too long."""
         process, now = worker.process, time.monotonic()
-        if process is None or worker.entry is None:
+        if process is None or worker.job is None:
             return
         status = process.poll()
         if status is None:
@@ -189,10 +283,10 @@ class Service:
             elif worker.asked_to_end is not None and now - worker.asked_to_end > STOP_SECONDS:
                 process.kill()
             return
-        entry, worker.process, worker.entry = worker.entry, None, None
+        job, worker.process, worker.job = worker.job, None, None
         told = "stopped" if status in STOPPED else MEANING.get(status, f"ended with {status}")
         worker.last = {
-            "entry": entry.name,
+            "entry": job.entry.name,
             "ended": round(time.time(), 3),
             "seconds": round(now - worker.begun, 3),
             "status": status,
@@ -203,14 +297,17 @@ class Service:
             worker.counts["silent"] += 1
             worker.state = "does not answer"
             worker.not_before = now + self._keys.ask_again
-            if entry not in worker.waiting:
-                worker.waiting.appendleft(entry)
+            if job.cut is not None or all(other.entry is not job.entry for other in worker.waiting):
+                worker.waiting.appendleft(job)
         else:
             worker.counts["runs"] += 1
             worker.counts["failed"] += status not in (DONE, MISSED, *STOPPED)
             self._to_send |= self._keys.collector is not None
+        # What waits for its rig, or was ended with this service, is not over.
+        if not (status == SILENT and job.cut is not None) and not (status in STOPPED and self._stopping):
+            worker.note.remove()
         if status not in (DONE, MISSED, *STOPPED):
-            print(f"{name}: {entry.name}: {told}: see {self._log_of(name)}", flush=True)
+            print(f"{name}: {job.entry.name}: {told}: see {self._log_of(name)}", flush=True)
 
     def _log_of(self, name: str) -> Path:
         return self.folder / name / f"{day_of(time.time())}.log"
@@ -267,13 +364,14 @@ class Service:
 
     def _outdated(self, now: float, keep: Keep) -> list[Path]:
         """Return the files that go; what the collector has not acknowledged stays."""
+        noted = [log for worker in self.workers.values() if (log := worker.note.log()) is not None]
         if self._keys.collector is None:
-            return outdated(self.folder, now, keep.days, keep.megabytes)
+            return outdated(self.folder, now, keep.days, keep.megabytes, noted)
         known: dict[Path, bool] = {}
         with Sent(self.folder) as sent:
             while True:
-                unsent = [log for log, left in known.items() if left]
-                going = outdated(self.folder, now, keep.days, keep.megabytes, unsent)
+                kept = noted + [log for log, left in known.items() if left]
+                going = outdated(self.folder, now, keep.days, keep.megabytes, kept)
                 new = {path.with_suffix(".db") for path in going} - known.keys()
                 if not new:
                     return going
@@ -286,8 +384,8 @@ class Service:
             "rigs": {
                 name: {
                     "state": worker.state,
-                    "entry": None if worker.entry is None else worker.entry.name,
-                    "waiting": [entry.name for entry in worker.waiting],
+                    "entry": None if worker.job is None else worker.job.entry.name,
+                    "waiting": [job.entry.name for job in worker.waiting],
                     **worker.counts,
                     "last": worker.last,
                 }
@@ -325,6 +423,7 @@ class Service:
 
     def _end_all(self, signum: int) -> list[str]:
         """End all workers and helpers, and wait for them; return the rigs whose stop was not confirmed."""
+        self._stopping = self._stopping or "stopping the rigs"
         at_work = {name: one.process for name, one in self.workers.items() if one.process is not None}
         all_of_them = [*at_work.values(), *self._helpers.values()]
         for process in all_of_them:

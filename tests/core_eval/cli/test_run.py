@@ -161,6 +161,20 @@ def test_kill_9_in_mid_episode_then_resume(script: Path, capsys: pytest.CaptureF
     assert "there is nothing to resume in log.db" in capsys.readouterr().err
 
 
+def test_the_rest_is_without_the_cut_episode() -> None:
+    here = ["run", "--task=water_one_plant", "--rig=sim:farm_rover", "--agent=oracle", "--db=log.db"]
+    assert main([*here, "--episodes=3"]) == 0
+    with RunLog(Path("log.db")) as log:
+        log.connection.execute("DELETE FROM episode WHERE number = 2")
+        log.connection.execute("UPDATE episode SET status = 'aborted' WHERE number = 1")
+        log.connection.execute("UPDATE run SET ended = NULL")
+    assert main(["run", "--resume-rest", "--db=log.db"]) == 0
+    with LogReader(Path("log.db")) as reader:
+        rows = [(one.number, one.status) for one in reader.episodes()]
+        assert rows == [(0, "completed"), (1, "aborted"), (2, "completed")]
+        assert reader.run(1).ended is not None
+
+
 def test_a_run_whose_plan_cannot_be_read_is_not_resumed(tmp_path, capsys):
     with RunLog(tmp_path / "log.db") as log:
         log.begin_episode(log.begin_run({"a": 1}, {}, {}), START).end("interrupted")

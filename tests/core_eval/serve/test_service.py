@@ -130,6 +130,31 @@ def test_a_killed_service_leaves_no_worker(tmp_path: Path) -> None:
         assert reader.episodes()[-1].stop == "confirmed"
 
 
+@pytest.mark.nightly
+def test_what_kill_9_cut_goes_on_when_the_service_begins_again(tmp_path: Path) -> None:
+    text = LONG.replace("every: 1s", "every: 1h").replace("episodes: 300", "episodes: 4")
+    text = text.replace(", barn.yaml", "")
+    with served(tmp_path, text) as process:
+        log = wait_for(lambda: running_log(tmp_path), 40)
+        assert isinstance(log, Path)
+        # As a power cut does: nobody is left who could write a word.
+        with LogReader(log) as reader:
+            (worker,) = reader.connection.execute("SELECT pid FROM episode ORDER BY id DESC").fetchone()
+        process.kill()
+        os.kill(worker, signal.SIGKILL)
+        process.wait()
+    with served(tmp_path, text) as process:
+        assert wait_for(lambda: rig(tmp_path, "sim_farm_rover")["runs"] == 1, 60)
+        process.terminate()
+        said = process.communicate(timeout=40)[0].decode()
+    assert f"of {log}; whether its rig stopped is not known; it goes on with the cut episode" in said
+    with LogReader(log) as reader:
+        (run,) = reader.runs()
+        rows = [(one.number, one.status) for one in reader.episodes()]
+    assert run.ended is not None and sum(status == "aborted" for _, status in rows) == 1
+    assert sorted(number for number, status in rows if status != "aborted") == [0, 1, 2, 3]
+
+
 def test_a_manager_that_reads_no_more_holds_up_nothing(tmp_path: Path) -> None:
     manager = Manager(tmp_path)
     notifier = Notifier({"NOTIFY_SOCKET": str(manager.path)})
