@@ -49,17 +49,30 @@ mp.registerJsModule("port", {
       return buffer.toString("hex", 0, count);
     } catch (error) {
       if (error.code !== "EAGAIN") throw error;
-      Atomics.wait(nap, 0, 0, 2);
+      Atomics.wait(nap, 0, 0, 5);
       return "";
     }
   },
   write,
   pin: (number, value) => fs.writeSync(2, `pin ${number} ${value}\n`),
   adc: () => Number(soil),
+  nap: (milliseconds) => Atomics.wait(nap, 0, 0, milliseconds),
   open: () => fs.existsSync(stop),
 });
 
 const shims = {
+  // The interpreter's own sleep counts the milliseconds: a board that waits would take a whole core.
+  "time.py": `
+import port, sys
+path = sys.path[:]
+sys.path.clear()
+from time import *
+sys.path.extend(path)
+def sleep_ms(milliseconds):
+    port.nap(milliseconds)
+def sleep(seconds):
+    port.nap(1000 * seconds)
+`,
   "machine.py": `
 import port
 from binascii import unhexlify
