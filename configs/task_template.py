@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, zip_longest
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
@@ -261,18 +263,62 @@ def _filled_text(text: str, names: Mapping[str, Any], where: tuple[str | int, ..
             raise ConfigError(f"{text!r}: {error}; the parameters are {', '.join(names)}") from None
 
 
+_PLAIN = re.compile(r"{{ ?(?!(?:[Tt]rue|[Ff]alse|[Nn]one)\b)([A-Za-z]\w*)(?:\[(\d+)\])? ?}}")
+"""A parameter, or an element of one, in a text."""
+
+
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> Callable[[Mapping[str, Any]], Any]:
+    parts = _PLAIN.split(text.removesuffix("\n"))
+    if any(mark in literal for literal in parts[::3] for mark in ("{{", "{%", "{#", "\r")):
+        return _by_jinja(text)
+    # Most are of this form; to compile one takes longer than the rest of its task.
+    alone = len(parts) == 4 and not parts[0] and not parts[3] and text[-1] != "\n"
+    return _Parameters(text, tuple(parts), alone).fill
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """A text with nothing but parameters and their elements in it, as Jinja fills it.
+
+    Attributes:
+        parts: literal text, name and index, again and again; then literal text.
+        alone: the text is one parameter, and becomes its value.
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    alone: bool
+
+    def fill(self, names: Mapping[str, Any]) -> Any:
+        """Return the filled text, or the value."""
+        try:
+            values = [
+                names[name] if index is None else names[name][int(index)]
+                for name, index in zip(self.parts[1::3], self.parts[2::3], strict=True)
+            ]
+        except (LookupError, TypeError):
+            # Jinja has the words for what is wrong, and another meaning for some.
+            return _by_jinja(self.text)(names)
+        if self.alone:
+            return values[0]
+        texts = (str(_as_written(one)) for one in values)
+        return "".join(chain.from_iterable(zip_longest(self.parts[::3], texts, fillvalue="")))
+
+
+@lru_cache(maxsize=4096)
+def _by_jinja(text: str) -> Callable[[Mapping[str, Any]], Any]:
     from jinja2 import nodes
 
     environment = _environment()
-    body = environment.parse(text).body
+    template = environment.parse(text)
+    body = template.body
     first = body[0] if len(body) == 1 else None
     parts = first.nodes if isinstance(first, nodes.Output) else []
     alone = len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData)
     if alone and text.startswith("{{") and text.endswith("}}") and text[2] not in "-+":
         return environment.compile_expression(text[2:-2], undefined_to_none=False)
-    return environment.from_string(text).render
+    return environment.from_string(template).render
 
 
 @lru_cache(maxsize=1)

@@ -102,7 +102,7 @@ class YamlTask:
             if ASK in device.by_name:
                 raise ConfigError(f"{device.name} has a tool {ASK!r} itself: remove it", at=("operator",))
             for symbol in operator.symbols:
-                _check_tool(device, symbol.tool, "operator", *where_named(operator.model_dump(), symbol.tool))
+                _check_tool(device, symbol.tool, "operator", within=operator.model_dump())
         return with_operator(device, operator)
 
     def _automaton(self, device: DeviceType, near: Places, accepts: AcceptsCall) -> TaskAutomaton:
@@ -119,12 +119,11 @@ class YamlTask:
         except AutomatonError as error:
             raise ConfigError("; ".join(error.faults), at=("plan",)) from None
         for symbol in automaton.symbols.values():
-            where = where_named(entry.plan, symbol.tool)
-            _check_tool(device, symbol.tool, "plan", *where)
+            _check_tool(device, symbol.tool, "plan", within=entry.plan)
             if entry.answer is not None and symbol.tool not in device.reads:
                 raise ConfigError(
                     f"{symbol.tool} is no read, which `answer: {entry.answer}` does not allow",
-                    at=("plan", *where),
+                    at=("plan", *where_named(entry.plan, symbol.tool)),
                 )
         return automaton
 
@@ -147,8 +146,10 @@ class YamlTask:
         return symbols
 
 
-def _check_tool(device: DeviceType, tool: str, *at: str | int) -> None:
+def _check_tool(device: DeviceType, tool: str, *at: str | int, within: Any = None) -> None:
+    """Refuse a tool that the device lacks; named at a place, or somewhere `within` what stands there."""
     if tool not in device.by_name:
         raise ConfigError(
-            f"{device.name} has no tool {tool!r}; there are {nearest(device.by_name, tool)}", at=at
+            f"{device.name} has no tool {tool!r}; there are {nearest(device.by_name, tool)}",
+            at=(*at, *where_named(within, tool)),
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from core_eval.path.calls import Call
 from core_eval.path.stages import Stages
@@ -34,6 +34,22 @@ class AutomatonError(ValueError):
         self.faults = tuple(faults)
 
 
+class Graph(Protocol):
+    """States and edges, which may be computed when they are asked for."""
+
+    @property
+    def states(self) -> Sequence[str]:
+        """All states, the start first."""
+
+    @property
+    def accepting(self) -> Set[str]:
+        """The accepting states."""
+
+    @property
+    def delta(self) -> Mapping[tuple[str, str], str]:
+        """All edges, self-loops too."""
+
+
 class TaskAutomaton:
     """The states, symbols and partial transition function of a task, checked on construction.
 
@@ -48,10 +64,11 @@ class TaskAutomaton:
         also_free: calls that are self-loops wherever they are no progress, executed or refused, beside the
             reads among the symbols (those of any arguments): what the prompt itself asks to try.
         stages: a plan of stages in place of states and edges, which are then computed when asked for.
+        plan: another plan in their place, acyclic and without states that cannot be reached.
 
     Attributes:
         asks_facts: whether a symbol asks for a fact, so that an answer decides on the call's verdict.
-        warnings: one line each; `cycle_warning` is the one about a cycle, None if there is no cycle.
+        cycle_warning: the warning about a cycle; None if there is no cycle.
         reading: by default of its scores.
     """
 
@@ -68,45 +85,80 @@ class TaskAutomaton:
         reading: int = 1,
         also_free: Sequence[Symbol] = (),
         stages: Stages | None = None,
+        plan: Graph | None = None,
     ) -> None:
         if reading not in READINGS:
             raise AutomatonError([f"{where}: the reading must be one of {READINGS}, not {reading!r}"])
         self.stages = stages
-        self.states: Sequence[str] = tuple(states) if stages is None else stages.states
+        self._plan = plan
+        if plan is None:
+            self.states = tuple(states) if stages is None else stages.states
         self.reading = reading
         self.also_free = tuple(also_free)
         self._free_tools = frozenset(symbol.tool for symbol in symbols if symbol.is_free_read)
         self.symbols: Mapping[str, Symbol] = MappingProxyType({symbol.name: symbol for symbol in symbols})
-        self.start = start if stages is None else stages.start
-        self.accepting: Set[str] = frozenset(accepting) if stages is None else stages.accepting
-        self.delta: Mapping[tuple[str, str], str] = (
-            MappingProxyType(dict(delta)) if stages is None else stages.delta
-        )
+        if plan is None:
+            self.start = start if stages is None else stages.start
+            self.accepting = frozenset(accepting) if stages is None else stages.accepting
+            self.delta = MappingProxyType(dict(delta)) if stages is None else stages.delta
         faults = self._faults(symbols)
-        if not faults and stages is None and not self._reachable & self.accepting:
+        computed = stages is not None or plan is not None
+        if not faults and not computed and not self._reachable & self.accepting:
             faults = [
                 f"state {start!r}: no accepting state can be reached from the start over progress edges, "
                 "so there is no golden path; mark a reachable state as final"
             ]
         if faults:
             raise AutomatonError([f"{where}: {fault}" for fault in faults])
-        self._by_tool = most_specific_first(self.symbols.values())
         self.asks_facts = any(symbol.fact is not None for symbol in self.symbols.values())
-        cycle = self._states_on_cycles(self.states) if stages is None else []
+        cycle = [] if computed else self._states_on_cycles(self.states)
         self.cycle_warning: str | None = None
         if cycle:
             through = f"progress edges form a cycle through {_few(cycle)}"
             self.cycle_warning = f"{where}: {through}; golden paths are the simple ones"
-        self.warnings: tuple[str, ...] = (
-            *warnings,
-            *(() if self.cycle_warning is None else (self.cycle_warning,)),
-            *(f"{where}: {text}" for text in self._warnings()),
-        )
+        self._told = (*warnings, *(() if self.cycle_warning is None else (self.cycle_warning,)))
+        self._where = where
+
+    @cached_property
+    def _by_tool(self) -> Mapping[str, Sequence[Symbol]]:
+        return most_specific_first(self.symbols.values())
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """One line each; who only lists tasks asks for none."""
+        return (*self._told, *(f"{self._where}: {text}" for text in self._warnings()))
+
+    @property
+    def _graph(self) -> Graph:
+        assert self._plan is not None, "else states and edges were given"
+        return self._plan
+
+    @cached_property
+    def states(self) -> Sequence[str]:
+        """The states, in the order in which they were declared."""
+        return self._graph.states
+
+    @cached_property
+    def start(self) -> str:
+        """The state before the first call."""
+        return self._graph.states[0]
+
+    @cached_property
+    def accepting(self) -> Set[str]:
+        """The states in which the task is done."""
+        return self._graph.accepting
+
+    @cached_property
+    def delta(self) -> Mapping[tuple[str, str], str]:
+        """The target of each edge `(state, symbol)`."""
+        return self._graph.delta
 
     def _faults(self, symbols: Sequence[Symbol]) -> list[str]:
         faults = []
         if len(self.symbols) < len(symbols):
             faults.append("a symbol is declared twice")
+        if self._plan is not None:
+            return faults
         if self.stages is not None:
             named = {name for stage in (*self.stages.stages, self.stages.free) for name in stage}
             return faults + [
@@ -127,7 +179,7 @@ class TaskAutomaton:
         return faults
 
     def _warnings(self) -> Iterator[str]:
-        if self.stages is None:
+        if self.stages is None and self._plan is None:
             unreachable = [state for state in self.states if state not in self._reachable]
             if unreachable:
                 yield f"states {_few(unreachable)} cannot be reached from the start"

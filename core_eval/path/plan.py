@@ -6,8 +6,9 @@ A plan is a list of steps; `parse_plan` reads it into nested `Node`s, `compile_p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from core_eval.path.automaton import AutomatonError, TaskAutomaton
@@ -58,29 +59,50 @@ def compile_plan(plan: Any, *, free_reads: Iterable[str], file: str, task: str) 
     free = list(dict.fromkeys(free_reads))
     symbols |= {symbol.name: symbol for symbol in map(Symbol.of_tool, free)}
     names = [*reader.symbols]
-    stages = _stages(tree, names, [symbol.name for symbol in symbols.values() if symbol.tool in free])
+    loops = [symbol.name for symbol in symbols.values() if symbol.tool in free]
+    stages = _stages(tree, names, loops)
     if stages is not None and not any(symbol.is_part for symbol in symbols.values()):
         return TaskAutomaton(symbols=list(symbols.values()), stages=stages, where=where, reading=2)
-    edges, accepting = _automaton_of(tree)
-    states = [f"s{number}" for number in range(len(edges))]
-    delta = {
-        (states[source], names[int(number)]): states[target]
-        for source, out in enumerate(edges)
-        for number, target in out.items()
-    }
-    for symbol in symbols.values():
-        if symbol.tool in free:
+    graph = _Graph(tree, names, loops)
+    return TaskAutomaton(symbols=list(symbols.values()), plan=graph, where=where, reading=2)
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """States and edges of a plan, computed when they are asked for: who lists tasks needs none.
+
+    Attributes:
+        names: the symbols by their numbers in the plan.
+        loops: the symbols that are self-loops wherever they are no progress.
+    """
+
+    plan: Plan
+    names: Sequence[str]
+    loops: Sequence[str]
+
+    @cached_property
+    def states(self) -> Sequence[str]:
+        """All states, the start first."""
+        return tuple(f"s{number}" for number in range(len(_automaton_of(self.plan)[0])))
+
+    @cached_property
+    def accepting(self) -> frozenset[str]:
+        """The accepting states."""
+        return frozenset(self.states[number] for number in _automaton_of(self.plan)[1])
+
+    @cached_property
+    def delta(self) -> Mapping[tuple[str, str], str]:
+        """All edges, self-loops too."""
+        states = self.states
+        delta = {
+            (states[source], self.names[int(number)]): states[target]
+            for source, out in enumerate(_automaton_of(self.plan)[0])
+            for number, target in out.items()
+        }
+        for symbol in self.loops:
             for state in states:
-                delta.setdefault((state, symbol.name), state)
-    return TaskAutomaton(
-        states=states,
-        symbols=list(symbols.values()),
-        start=states[0],
-        accepting=[states[number] for number in accepting],
-        delta=delta,
-        where=where,
-        reading=2,
-    )
+                delta.setdefault((state, symbol), state)
+        return MappingProxyType(delta)
 
 
 def _stages(plan: Plan, names: Sequence[str], free: Sequence[str]) -> Stages | None:

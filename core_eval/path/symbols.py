@@ -129,7 +129,7 @@ class Symbol:
             name: pattern.example() for name, pattern in self.arguments.items() if not pattern.may_be_missing
         }
 
-    @property
+    @cached_property
     def specificity(self) -> tuple[int, int]:
         """How many arguments are exact, and how many are constrained at all."""
         ranks = [specificity(pattern) for pattern in self.arguments.values()]

@@ -25,6 +25,38 @@ def host(running: EmulatedBoard) -> Iterator[RawHost]:
         yield raw
 
 
+# First: `running` takes a third of a core for as long as it runs.
+def test_pings_at_line_rate_do_not_keep_the_rover_from_its_work() -> None:
+    """Timed by the rover's own clock, in its results."""
+    with board(world_speed=5) as emulated, RawHost(emulated.path) as host:
+        host.ready()
+        assert host.call("u", "unlock_safety_mode")["status"] == "ok"
+        calm = host.call("calm", "move_to", x=7.0, y=5.0)
+        assert calm["status"] == "ok"
+
+        host.send(op="call", id="busy", tool="move_to", args={"x": 9.0, "y": 5.0})
+        host.op("ack")
+        with host.pings_at_line_rate(longest=10.0):
+            acks = 1
+            for frame in host.frames():
+                acks += frame["op"] == "ack"
+                if frame["op"] == "result":
+                    break
+        assert (frame["id"], frame["status"]) == ("busy", "ok")
+        assert frame["dur"] <= 1.2 * calm["dur"]
+        assert emulated.field.state.pose.x == pytest.approx(9.0, abs=0.05)
+        assert emulated.field.state.pose.y == pytest.approx(5.0, abs=0.05)
+        assert acks >= int(frame["dur"] / 5)
+
+        emulated.field.wheel_shares = (0.0, 0.0)
+        host.wait_for_quiet()
+        host.send(op="call", id="stuck", tool="move_to", args={"x": 7.0, "y": 5.0})
+        host.op("ack")
+        with host.pings_at_line_rate(longest=10.0):
+            stuck = host.result("stuck")
+        assert (stuck["error"]["code"], stuck["dur"] < 2.0) == ("stalled", True)
+
+
 def test_hello_states_what_the_board_is(host: RawHost) -> None:
     status = host.status()
     assert (status["state"], status["device"]) == ("online", "farm_rover")
@@ -84,37 +116,6 @@ def test_bad_arguments_are_named(host: RawHost, tool: str, arguments: dict[str, 
     answer = host.call(f"{tool} {says}"[:40], tool, **arguments)
     assert (answer["status"], answer["error"]["code"]) == ("invalid", "bad_arguments")
     assert says in answer["error"]["message"]
-
-
-def test_pings_at_line_rate_do_not_keep_the_rover_from_its_work() -> None:
-    """Timed by the rover's own clock, in its results."""
-    with board(world_speed=5) as emulated, RawHost(emulated.path) as host:
-        host.ready()
-        assert host.call("u", "unlock_safety_mode")["status"] == "ok"
-        calm = host.call("calm", "move_to", x=7.0, y=5.0)
-        assert calm["status"] == "ok"
-
-        host.send(op="call", id="busy", tool="move_to", args={"x": 9.0, "y": 5.0})
-        host.op("ack")
-        with host.pings_at_line_rate(longest=10.0):
-            acks = 1
-            for frame in host.frames():
-                acks += frame["op"] == "ack"
-                if frame["op"] == "result":
-                    break
-        assert (frame["id"], frame["status"]) == ("busy", "ok")
-        assert frame["dur"] <= 1.2 * calm["dur"]
-        assert emulated.field.state.pose.x == pytest.approx(9.0, abs=0.05)
-        assert emulated.field.state.pose.y == pytest.approx(5.0, abs=0.05)
-        assert acks >= int(frame["dur"] / 5)
-
-        emulated.field.wheel_shares = (0.0, 0.0)
-        host.wait_for_quiet()
-        host.send(op="call", id="stuck", tool="move_to", args={"x": 7.0, "y": 5.0})
-        host.op("ack")
-        with host.pings_at_line_rate(longest=10.0):
-            stuck = host.result("stuck")
-        assert (stuck["error"]["code"], stuck["dur"] < 2.0) == ("stalled", True)
 
 
 def test_garbage_at_line_rate_does_not_keep_the_rover_from_its_work(host: RawHost) -> None:
