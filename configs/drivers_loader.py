@@ -13,6 +13,7 @@ from devices.drivers.check import driver_faults
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import load_class
 from devices.drivers.templates import names_in
+from devices.drivers.tool_driver import method_faults
 from devices.registry import Registry
 
 DRIVERS_FOLDER = Path(__file__).parent / "drivers"
@@ -89,9 +90,12 @@ def _loaded(path: Path, changed: int) -> DriverFile:
         if not _is_registered(path):
             require(file, "python", f"imports and runs the Python class {driver.python}")
         try:
-            load_class(driver.python)
+            found = load_class(driver.python)
         except ValueError as error:
             raise file.error(str(error), "python") from None
+        tools = [tool for tool in device.tools if not driver.tools or tool.name in driver.fitted]
+        for wrong in method_faults(found, tools):
+            raise file.error(wrong, "python")
         return driver
     faults = list(driver_faults(driver, device))
     if faults:

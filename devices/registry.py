@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from devices.device_type import DeviceType
+from devices.error_text import described
 from devices.tool import Tool
 
 Plugin = TypeVar("Plugin")
@@ -83,7 +84,7 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
         except Exception as error:
             raise PluginError(
                 f"{_owner(point)} registers {point.name!r} in {point.group} as {point.value}, which cannot "
-                f"be imported ({type(error).__name__}: {error}): install a version of it that fits"
+                f"be imported ({described(error)}): correct it, or install a version of it that fits"
             ) from error
         if not isinstance(loaded, self._kind):
             raise PluginError(

@@ -9,7 +9,7 @@ from functools import cache
 from string import Formatter
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from devices.models import StrictModel
 
@@ -104,6 +104,18 @@ class Tool:
     timed: bool = False
     destructive: bool | None = None
     idempotent: bool | None = None
+
+    def misfits(self, value: Mapping[str, Any], *, lacking: bool = True) -> list[str]:
+        """Return what does not fit in a result, a line each; keys that lack only if `lacking`."""
+        try:
+            self.result.model_validate(dict(value))
+        except ValidationError as error:
+            return [
+                f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+                for fault in error.errors(include_url=False)
+                if lacking or fault["type"] != "missing"
+            ]
+        return []
 
     def readings(self, value: Mapping[str, Any]) -> dict[str, tuple[Any, float]]:
         """Return the readings in a result: each part's value and resolution (0 for words and counts)."""

@@ -11,6 +11,7 @@ from threading import Event
 
 from core_eval.path.calls import CallStatus
 from devices.device import Device
+from devices.error_text import described
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.stop_outcome import StopOutcome
@@ -259,9 +260,7 @@ class DeviceEndpoint:
         except Exception as error:
             log.exception("the device failed in %s", message.op)
             self._device_safe()
-            return Outcome(
-                CallStatus.FAULT, code="internal", message=f"{type(error).__name__}: {error}", t=self._t
-            )
+            return Outcome(CallStatus.FAULT, code="internal", message=described(error), t=self._t)
 
     def _send_truth(self, message: wire.Call | wire.Init) -> None:
         try:

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from configs.envelope_names import check_envelope
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig, device_of
@@ -277,7 +275,10 @@ class _Check:
             return
         shown = ", ".join(f"{name}={sample.value}" for name, sample in sorted(samples.items())[:6])
         more = f" and {len(samples) - 6} more" if len(samples) > 6 else ""
-        self._report.add("sensors", True, f"{len(samples)}: {shown}{more}")
+        rules = None if self._device is None else self._device.rules
+        unknown = [] if rules is None else sorted(samples.keys() - rules.sensors.keys())
+        why = f"; the device file has no sensor {', '.join(unknown)}" if unknown else ""
+        self._report.add("sensors", not unknown, f"{len(samples)}: {shown}{more}{why}")
 
     @contextmanager
     def _link_trouble(self, check: str) -> Iterator[None]:
@@ -328,12 +329,8 @@ def needs_nothing(tool: Tool) -> bool:
 def _fault(tool: Tool, outcome: Outcome) -> str | None:
     if outcome.status != CallStatus.OK:
         return f"{outcome.status}, {outcome.message or outcome.code}"
-    try:
-        tool.result.model_validate(dict(outcome.value or {}))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return f"its result does not fit: {'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return None
+    wrong = tool.misfits(outcome.value or {})
+    return f"its result does not fit: {wrong[0]}" if wrong else None
 
 
 Verdict = Literal["ok", "failed", "skipped", "none"]

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from devices.device import Emit, Truth
 from devices.drivers.settings import Settings
+from devices.error_text import described
 from devices.outcome import Outcome
 
 
@@ -69,7 +70,7 @@ def load_class(reference: str) -> PythonDriverClass:
     try:
         found = getattr(import_module(module), name)
     except Exception as error:
-        raise ValueError(f"{reference!r} cannot be imported ({type(error).__name__}: {error})") from error
+        raise ValueError(f"{reference!r} cannot be imported ({described(error)})") from error
     if not isinstance(found, type):
         raise ValueError(f"{reference!r} is no class: write package.module:Class")
     lacking = [name for name in ("execute", "stop", "standing", "reset", "close") if not hasattr(found, name)]

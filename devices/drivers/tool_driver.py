@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
 from operator import xor
@@ -15,9 +16,10 @@ from devices.device import Emit, Truth
 from devices.drivers.settings import Settings
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SampleValue
+from devices.tool import Tool
 
 T = TypeVar("T")
-NOT_REACHED = "not_reached"
+NOT_REACHED, DEVICE_RESET = "not_reached", "device_reset"
 
 
 class DriverFault(Exception):
@@ -37,8 +39,9 @@ class ToolDriver:
 
     A method raises `Refusal` where nothing was done, `DriverFault` where something failed, TimeoutError where
     the hardware did not answer, and OSError where it is gone. After a fault the kit stops the hardware, and
-    connects it again if it says nothing. A subclass has `connect`, `stop`, `standing` and `close`, and `poll`
-    if there is something to read while no call runs. A tool with the name of a method here has `NAME_`.
+    connects it again if it says nothing. A subclass has `connect`, `stop`, `standing` and `close`; `ready` if
+    there is something to set up, and `poll` if there is something to read while no call runs. A tool with
+    the name of a method here has `NAME_`.
 
     Attributes:
         options, tables: the rig's settings.
@@ -58,11 +61,22 @@ class ToolDriver:
         self._began = time.monotonic()
         self._samples: dict[str, SampleValue] = {}
         self._emit: Emit | None = None
+        self._restarted, self._at_rest = False, True
         self.connect()
 
     def connect(self) -> None:
         """Open the hardware, for the first time or once it was closed. Raises OSError."""
         raise NotImplementedError
+
+    def ready(self) -> None:
+        """Set it up for calls, and release its stop. Called at each reset, and by the call after a fault.
+
+        Raises OSError, or as a tool's method.
+        """
+
+    def restarted(self) -> None:
+        """Tell that the hardware has restarted: the call that runs, or else the next one, is a fault."""
+        self._restarted = True
 
     def stop(self) -> None:
         """Send what stops the hardware at once, and do not wait. Raises OSError if it was not sent."""
@@ -86,7 +100,8 @@ class ToolDriver:
             DriverFault: not within `seconds`; the message has `goal`, what was waited for.
         """
         deadline = time.monotonic() + seconds
-        while not (value := condition()):
+        while not (value := condition()) or self._restarted:
+            self._go_on()
             if time.monotonic() >= deadline:
                 raise DriverFault(NOT_REACHED, f"{goal} was not reached within {seconds:g} s.")
             self.pause(every)
@@ -94,8 +109,15 @@ class ToolDriver:
 
     def pause(self, seconds: float) -> None:
         """Wait so long. Raises Stopped."""
-        if self._stop.wait(seconds):
+        self._stop.wait(seconds)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Raise Stopped after a stop, and DriverFault after a restart."""
+        if self._stop.is_set():
             raise Stopped
+        if self._restarted:
+            raise DriverFault(DEVICE_RESET, "The hardware has restarted.")
 
     @property
     def stopping(self) -> bool:
@@ -108,10 +130,10 @@ class ToolDriver:
 
         Raises:
             Stopped: the call was stopped.
+            DriverFault: the hardware has restarted.
         """
         with self.talking:
-            if self._stop.is_set():
-                raise Stopped
+            self._go_on()
             yield
 
     def sample(self, sensor: str, value: SampleValue) -> None:
@@ -137,10 +159,14 @@ class ToolDriver:
         """Run the tool's method, and tell how it ended."""
         began, self._stop = time.monotonic(), stop
         status, value, code, message = CallStatus.FAULT, None, None, None
-        method = getattr(self, f"{tool}_" if hasattr(ToolDriver, tool) else tool, None)
+        method = getattr(self, method_name(tool), None)
         try:
             if method is None:
                 raise Refusal("not_fitted", f"This rig has nothing for {tool}.")
+            self._go_on()
+            if self._at_rest:
+                self.ready()
+                self._at_rest = False
             value = method(**arguments) or {}
             status = CallStatus.OK
         except Refusal as refusal:
@@ -153,6 +179,8 @@ class ToolDriver:
             code, message = "no_answer", f"The hardware did not answer: {error}"
         except OSError as error:
             code, message = "link", f"The hardware is gone: {error}"
+        if status is CallStatus.FAULT:
+            self._restarted, self._at_rest = False, True
         if status is CallStatus.FAULT and stop.is_set():
             # What else went wrong came of it.
             code, message = "stopped", "The call was stopped."
@@ -162,6 +190,9 @@ class ToolDriver:
     def reset(self) -> None:
         """Leave the stop: an episode begins, and its log needs the unchanged readings too."""
         self._samples.clear()
+        self._stop, self._restarted, self._at_rest = threading.Event(), False, True
+        self.ready()
+        self._at_rest = False
 
     def subscribe(self, emit: Emit) -> None:
         """Deliver every later sample to `emit`."""
@@ -174,6 +205,29 @@ class ToolDriver:
     def truth(self) -> Truth | None:
         """Return None: hardware does not know it."""
         return None
+
+
+def method_name(tool: str) -> str:
+    """Return the name of a tool's method."""
+    return f"{tool}_" if hasattr(ToolDriver, tool) else tool
+
+
+def method_faults(driver: object, tools: Iterable[Tool]) -> Iterator[str]:
+    """Yield which of these tools' methods a driver's class lacks, or which do not take their arguments."""
+    if not (isinstance(driver, type) and issubclass(driver, ToolDriver)):
+        return
+    for tool in tools:
+        name = method_name(tool.name)
+        method = getattr(driver, name, None)
+        if method is None:
+            yield f"{driver.__name__} has no method {name!r}: write it, or list under `tools` what it has"
+            continue
+        fields = tool.arguments.model_fields
+        try:
+            inspect.signature(method).bind(None, **dict.fromkeys(fields))
+        except TypeError as error:
+            taken = ", ".join(fields) or "none"
+            yield f"{driver.__name__}.{name}: {error}; the arguments of the tool are {taken}"
 
 
 class LockedDriver(ToolDriver):

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from core_eval.path.calls import CallStatus
@@ -15,6 +16,7 @@ from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import PythonDriver, load_class
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
+from devices.error_text import described
 from devices.outcome import Outcome
 from devices.rig_motion import Event, Motion, RigMotion
 from devices.stop_outcome import StopOutcome
@@ -86,13 +88,23 @@ class PythonDriverDevice:
             return Outcome(CallStatus.REJECTED, code=refusal.code, message=refusal.message)
         with self._turn:
             self.rig.on(Event.DRIVE)
-            outcome = self._driver.execute(tool, complete, stop)
+            outcome = self._fitting(tool, self._driver.execute(tool, complete, stop))
             if outcome.status is CallStatus.FAULT and not stop.is_set():
                 # Its state is unknown.
                 self._stop()
         if self._known is not None:
             self._known.on_outcome(tool, complete, outcome)
         return outcome
+
+    def _fitting(self, tool: str, outcome: Outcome) -> Outcome:
+        """Make a call a fault if its result has other keys or types than the tool's; keys may lack."""
+        if outcome.status is not CallStatus.OK:
+            return outcome
+        wrong = self._device_type.by_name[tool].misfits(outcome.value or {}, lacking=False)
+        if not wrong:
+            return outcome
+        text = f"the result of {tool} does not fit: {wrong[0]}"
+        return replace(outcome, status=CallStatus.FAULT, value=None, code="bad_result", message=text)
 
     def safe(self) -> StopOutcome:
         """Stop the hardware, unless the session ends and has neither called nor stopped it."""
@@ -238,6 +250,8 @@ def open_python_driver(
         hardware = load_class(driver.python)(url, settings)
     except (OSError, ValueError) as error:
         raise LinkError(f"driver {driver.name}: {error}") from error
+    except Exception as error:
+        raise LinkError(f"driver {driver.name}: {described(error)}") from error
     unattended = render(driver.unattended, settings.names(""))
     device = PythonDriverDevice(hardware, device_type, name, comes_back=port_comes_back(url))
     return WiredLink(device, device, name, unattended)

@@ -13,7 +13,7 @@ import pytest
 
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
-from core_eval.rig.check import RigReport
+from core_eval.rig.check import RigReport, check_rig
 from core_eval.rig.fault_check import check_faults
 from core_eval.rig.simulator_process import RigError
 from firmware_bridge.fault_proxy import Disturbance, FaultProxy
@@ -96,6 +96,21 @@ def test_a_mistake_is_found(
     spoil(tmp_path, right, wrong)
     report = checked(rig, fault)
     assert report.failed and says in report.failed[0].text, report
+
+
+def test_a_method_that_is_no_tools_is_told_when_the_rig_is_loaded(
+    rig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(tmp_path, "def pour(self, ml: float)", "def pour(self, dose: float)")
+    assert main(["rigs", "check", str(rig), "--allow-programs"]) == 2
+    says = "python: Driver.pour: missing a required argument: 'dose'; the arguments of the tool are ml"
+    assert f"dosing_pump.yaml:4: {says}" in capsys.readouterr().err
+
+
+def test_a_sample_that_is_no_sensors_fails_the_check(rig: Path, tmp_path: Path) -> None:
+    spoil(tmp_path, 'self.sample("poured"', 'self.sample("purred"')
+    (failed,) = check_rig(load_rig(str(rig))).failed
+    assert (failed.check, failed.text) == ("sensors", "1: purred=0.0; the device file has no sensor purred")
 
 
 def test_it_needs_a_driver_and_a_line_to_stand_between(tmp_path: Path) -> None:
