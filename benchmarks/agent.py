@@ -30,16 +30,14 @@ import numpy as np
 
 from agents.agent import Action, Agent, EpisodeContext, Limits, Observation
 from agents.backends.llama_backend import SHIPPED_MODEL, LlamaBackend
-from agents.backends.llama_engine import LlamaEngine
+from agents.backends.llama_engine import LlamaEngine, physical_cores
 from agents.backends.llama_sampler import Sampler
-from agents.backends.processor import physical_cores
 from agents.formats.calls import CallText
 from agents.formats.registry import PLAIN
 from agents.options import ModelOptions
 from agents.scaffolds.native import NativeScaffold
 from configs.tasks_loader import load_task
-from core_eval.log import RunLog
-from core_eval.log.events import ignore
+from core_eval.log import RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

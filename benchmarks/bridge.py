@@ -36,9 +36,8 @@ from core_eval.path.calls import CallStatus
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.loopback_broker import loopback_broker
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.registry import device_type
-from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import encode, to_line

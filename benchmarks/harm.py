@@ -19,7 +19,7 @@ from threading import Event
 from time import process_time
 from typing import Any
 
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path import CallStatus, StepKind
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -33,7 +33,7 @@ from core_eval.run.wrong_runs import are_harmful, harm_done
 from core_eval.statistics.intervals import wilson
 from core_eval.text.streams import STREAMS, stream, world_stream
 from devices.outcome import PROTECTIVE_STOP
-from devices.waiting import WAIT
+from devices.tool import WAIT
 
 WAITING = "waiting"
 """Waits for five minutes, and is done."""

@@ -30,8 +30,7 @@ from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import merged, placed
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
-from core_eval.path import Call, OnlineScorer
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path import Call, CallStatus, OnlineScorer, StepKind
 from devices.hidden import hidden_parameters
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample

@@ -25,7 +25,7 @@ from agent import write_model
 
 from agents.agent import EpisodeContext, Limits
 from agents.backends.llama_backend import LlamaBackend
-from agents.backends.processor import physical_cores
+from agents.backends.llama_engine import physical_cores
 from agents.backends.prompt_cache import usual_folder
 from agents.options import ModelOptions
 from agents.scaffolds.native import NativeScaffold

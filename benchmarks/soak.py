@@ -87,7 +87,7 @@ def simulators(url: str, count: int) -> int:
     """Serve rigs rig-00, rig-01, ... of the farm in this process, until a signal."""
     from configs.worlds_loader import load_world, make_simulator
     from firmware_bridge.endpoint import DeviceEndpoint
-    from firmware_bridge.local.device_port import port_for
+    from firmware_bridge.local.link import port_for
     from firmware_bridge.mqtt.link import MqttPort
     from firmware_bridge.serve import end_signals
 

@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from configs.goal import Goal
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus
 from devices.models import FrozenModel
 
 

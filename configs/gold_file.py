@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from configs.errors import ConfigError
 from configs.yaml_file import YamlFile
-from core_eval.path import AutomatonError, Symbol, compile_plan
+from core_eval.path import AutomatonError, ScoredTask, Symbol, compile_plan
 from core_eval.path.endings import Answer, AskedEnding
-from core_eval.path.scorer import ScoredTask
 
 KEYS = frozenset({"effects", "tasks"})
 

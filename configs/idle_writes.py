@@ -8,8 +8,7 @@ from functools import cached_property
 from threading import Event
 from typing import Any
 
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus
 from core_eval.text.values import alike
 from devices.tool import Effect
 from sims.simulator import Simulator

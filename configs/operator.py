@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from configs.errors import ConfigError
 from configs.site_notes import READ_NOTES, SiteNotes
-from core_eval.path import AutomatonError, Call, Symbol, plan_symbols
-from core_eval.path.calls import CallStatus
+from core_eval.path import AutomatonError, Call, CallStatus, Symbol, plan_symbols
 from core_eval.path.facts import Fact
 from devices.outcome import Outcome
 from devices.tool import Effect, Tool, ToolArguments, ToolResult

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from configs.device_types import device_ref, load_device
 from configs.drivers_loader import driver_path, load_driver
-from configs.envelope_names import check_envelope
 from configs.errors import ConfigError, at
 from configs.meter_config import MeterConfig
 from configs.programs import require
@@ -326,3 +327,29 @@ def _check_program(kind: LinkType | None, command: str) -> None:
         raise ConfigError(str(error)) from None
     if not program or shutil.which(program[0]) is None:
         raise ConfigError(f"there is no program {''.join(program)!r}; write 'PROGRAM ARGS'")
+
+
+def check_envelope(limits: Mapping[str, Mapping[str, Any]], device: DeviceType) -> None:
+    """Check that a device has the tools and arguments that an envelope limits.
+
+    Raises:
+        ConfigError: it does not have one; at its keys.
+    """
+    for name, arguments in limits.items():
+        tool = device.by_name.get(name)
+        if tool is None:
+            there = _there(name, device.by_name)
+            raise ConfigError(f"a {device.name} has no tool {name!r}; {there}", at=("envelope", name))
+        known = tool.arguments.model_fields
+        for argument in arguments:
+            if argument not in known and tool.arguments.model_config.get("extra") != "allow":
+                there = _there(argument, known)
+                raise ConfigError(
+                    f"{name} has no argument {argument!r}; {there}", at=("envelope", name, argument)
+                )
+
+
+def _there(name: str, names: Iterable[str]) -> str:
+    names = list(names)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"the nearest is {close[0]}" if close else f"there are {nearest(names)}"

@@ -10,8 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from configs.core_file import is_core_text, load_core_file
-from configs.core_tasks import MalformedTaskError, aliased_builds, core_builds
+from configs.core_tasks import MalformedTaskError, aliased_builds, core_builds, is_core_text, load_core_file
 from configs.errors import ConfigError
 from configs.gold_file import gold_tasks, is_gold_file
 from configs.task import Build, Task

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from configs.errors import ConfigError
-from configs.unknown_keys import suggestion
 from configs.yaml_text import MAX_BYTES, YamlError, YamlText, parse_yaml
 from core_eval.text.foreign_text import ForeignTextError, read_text
 
@@ -137,3 +136,37 @@ def where_named(part: Any, name: str) -> tuple[str | int, ...]:
         if (inner := where_named(value, name)) != ():
             return (key, *inner)
     return ()
+
+
+def suggestion(model: type[BaseModel], location: Sequence[str | int], key: str) -> str | None:
+    """Return the key of the model at `location` that looks most like an unknown one; None where none does."""
+    names = {name for found in _models_at(model, location) for name in _keys(found)}
+    return next(iter(get_close_matches(key, sorted(names), n=1)), None)
+
+
+def _models_at(model: type[BaseModel], location: Sequence[str | int]) -> list[type[BaseModel]]:
+    here: list[Any] = [model]
+    for part in location:
+        below: list[Any] = []
+        for one in here:
+            if isinstance(one, type) and issubclass(one, BaseModel):
+                if part in _keys(one):
+                    below += _kinds(_keys(one)[str(part)])
+            else:
+                below += [kind for argument in get_args(one) for kind in _kinds(argument)]
+        # A part that names no field is pydantic's word for a member of a union.
+        here = below or here
+    return [one for one in here if isinstance(one, type) and issubclass(one, BaseModel)]
+
+
+def _keys(model: type[BaseModel]) -> dict[str, Any]:
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+
+
+def _kinds(annotation: Any) -> Iterable[Any]:
+    """Return a field's models and containers, unions taken apart."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    if getattr(annotation, "__origin__", None) in (dict, list, tuple):
+        return [annotation]
+    return [kind for argument in get_args(annotation) for kind in _kinds(argument)]

@@ -8,9 +8,8 @@ from threading import Event
 from typing import Any, Protocol
 
 from devices.harm import HarmEvent
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 
 
 @dataclass(frozen=True, slots=True)

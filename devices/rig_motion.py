@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from enum import StrEnum
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 
 
 class Motion(StrEnum):

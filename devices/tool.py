@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from string import Formatter
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devices.models import StrictModel
 
@@ -196,3 +196,28 @@ def with_facts(text: str, world: Mapping[str, Any]) -> str:
         KeyError: the world has no such fact.
     """
     return _FACTS.vformat(text, (), world)
+
+
+LONGEST_WAIT_S = 600.0
+
+
+class Wait(ToolArguments):
+    """How long to wait."""
+
+    seconds: float = Field(gt=0.0, le=LONGEST_WAIT_S, description="how long, in seconds")
+
+
+class Waited(ToolResult):
+    """How long it was to wait."""
+
+    seconds: Annotated[float, Echoes()]
+
+
+WAIT = Tool(
+    "wait",
+    f"Do nothing for some seconds, {LONGEST_WAIT_S:g} at most.",
+    Wait,
+    Waited,
+    Effect.READ,
+)
+"""It changes nothing of the rig: what goes on by itself goes on."""

@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devices.device import Truth
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.rig_motion import Event
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
-from firmware_bridge.answers import fault
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.freeze_watch import FreezeWatch
@@ -22,9 +20,8 @@ from firmware_bridge.guard_loader import GuardLoader
 from firmware_bridge.heartbeat import Heartbeat
 from firmware_bridge.link import Link, LinkError, LinkGoneError, OnNoted, Tell, tell_terminal
 from firmware_bridge.peer import Callbacks, ClockReading, Peer
-from firmware_bridge.probe import HELLO, Probe
-from firmware_bridge.requests import Requests
-from firmware_bridge.silence import no_response
+from firmware_bridge.probe import HELLO, Probe, no_response
+from firmware_bridge.requests import Requests, fault
 
 OPEN_SECONDS = 5.0
 """Time in which a rig must answer hello."""

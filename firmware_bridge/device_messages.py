@@ -6,8 +6,7 @@ from dataclasses import asdict
 
 from core_eval.path.calls import CallStatus
 from devices.device import Device, Truth
-from devices.outcome import Outcome
-from devices.stop_outcome import StopOutcome
+from devices.outcome import Outcome, StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError
 

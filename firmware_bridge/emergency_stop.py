@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import Event
-from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import RESET, RESET_STOP_INPUT

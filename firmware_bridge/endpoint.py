@@ -12,9 +12,8 @@ from threading import Event
 from core_eval.path.calls import CallStatus
 from devices.device import Device
 from devices.error_text import described
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import CodecError, decode_host_message, encode

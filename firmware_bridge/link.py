@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import RigMotion
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.messages import DeviceMessage, Status
 
 OnFrame = Callable[[bytes, bool], None]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 
 MessageId = StrictStr | StrictInt
 """An id chosen by the host; the answer has the same type."""

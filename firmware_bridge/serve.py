@@ -15,7 +15,7 @@ from typing import Protocol
 from devices.device import Device
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
-from firmware_bridge.local.device_port import port_for
+from firmware_bridge.local.link import port_for
 from firmware_bridge.parent_watch import watch_parent
 from firmware_bridge.stop_input import StopInput
 

@@ -10,8 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from sims.picture_error import CannotDrawError
-from sims.png import png
+from sims.png import CannotDrawError, png
 
 MOST_GEOMS = 1000
 

@@ -1,4 +1,4 @@
-"""PNG files of arrays of pixels."""
+"""PNG files of arrays of pixels, and why there is none."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ def png(pixels: Any) -> bytes:
 
 def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+class PictureError(Exception):
+    """No picture can be made; the text is one line that says why, and what to do."""
+
+
+class CannotDrawError(PictureError):
+    """No picture of any world of that kind can be made on this machine."""

@@ -16,11 +16,9 @@ from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.interlocks import Interlocks, check_interlocks
-from devices.outcome import Outcome, Refusal
+from devices.outcome import Outcome, Refusal, StopOutcome
 from devices.sensors import Sample, SampleValue, SensorSpec
-from devices.stop_outcome import StopOutcome
-from devices.tool import ArgumentsError, ToolArguments, ToolResult
-from devices.waiting import Wait, Waited
+from devices.tool import ArgumentsError, ToolArguments, ToolResult, Wait, Waited
 from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank

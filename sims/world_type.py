@@ -50,7 +50,7 @@ class WorldType:
             default, or when the replay of an episode gives other answers.
         removed: dotted keys that the state had in earlier versions.
         picture: draws a simulator's present state as a PNG file of a size, (width, height) in pixels; imports
-            its dependencies when called, and raises `sims.picture_error.PictureError` where it cannot.
+            its dependencies when called, and raises `sims.png.PictureError` where it cannot.
     """
 
     name: str

@@ -27,10 +27,9 @@ from agents.backends.backend import (
     Speed,
 )
 from agents.backends.call_watch import CallWatch
-from agents.backends.llama_engine import AbortedError, LlamaEngine
+from agents.backends.llama_engine import AbortedError, LlamaEngine, physical_cores
 from agents.backends.llama_sampler import Sampler, Sampling
 from agents.backends.llama_speed import check_context, check_time, measured_speed
-from agents.backends.processor import physical_cores
 from agents.backends.prompt_cache import PromptCache, usual_folder
 from agents.backends.thought_budget import ThoughtBudget
 from agents.deadline import Deadline

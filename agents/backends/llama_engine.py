@@ -7,6 +7,7 @@ does not compile is an error instead of a crash.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -313,3 +314,23 @@ def _cannot_load(path: Path, said: Said) -> str:
     except OSError as error:
         return f"{path}: cannot be read: {error.strerror}"
     return f"{path}: llama.cpp cannot load it: {said.fault or 'it is of an unknown kind'}"
+
+
+CPUS = Path("/sys/devices/system/cpu")
+
+
+def physical_cores(root: Path = CPUS) -> int:
+    """Return how many physical cores this process may use.
+
+    Two threads of one core share its arithmetic, so that a model gains nothing by the second. ARM cores have
+    one thread each, so all of them count. Where the system does not report threads, all processors count.
+    """
+    try:
+        allowed = sorted(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+    try:
+        cores = {(root / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip() for cpu in allowed}
+    except OSError:
+        return len(allowed)
+    return len(cores)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core_eval.path import Call, Symbol
-from core_eval.path.patterns import Excluded
+from core_eval.path import Call, Excluded, Symbol
 from devices.tool import Tool
 
 

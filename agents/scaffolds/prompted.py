@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from agents.agent import Agent
 from agents.backends.backend import ChatBackend
 from agents.options import ModelOptions
+from agents.scaffolds.native import NativeScaffold
 from agents.scaffolds.own_prompt import own_prompt
-from agents.scaffolds.registry import SCAFFOLDS
+from agents.scaffolds.react import ReactScaffold
+
+SCAFFOLDS: Mapping[str, Callable[..., NativeScaffold | ReactScaffold]] = {
+    NativeScaffold.scaffold: NativeScaffold,
+    ReactScaffold.scaffold: ReactScaffold,
+}
 
 
 def prompted(make: Callable[[], ChatBackend], options: ModelOptions) -> Agent:

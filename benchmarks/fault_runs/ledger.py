@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core_eval.path.calls import CallStatus
-from devices.outcome import Outcome
-from devices.stop_outcome import StopOutcome
+from devices.outcome import Outcome, StopOutcome
 
 Counts = dict[str, int | float]
 """The counts of a run, by name."""

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.real_data.station import Floats
-from devices.farm_rover.hidden_parameters import Hidden
-from devices.farm_rover.world import Plant, Soil
+from devices.farm_rover.world import Hidden, Plant, Soil
 from devices.hidden import hidden_parameters
 from sims.farm_rover.soil import SoilColumn
 

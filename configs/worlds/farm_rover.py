@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from devices.farm_rover.accepted import accepted
-from devices.farm_rover.fault_kinds import FARM_FAULTS
 from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.farm_rover.known_state import KnownFarmRover
 from devices.farm_rover.tools import FARM_ROVER
-from devices.farm_rover.world import FarmWorld
+from devices.farm_rover.world import FARM_FAULTS, FarmWorld
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.world_type import WorldType, made_by
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from devices.arm.accepted import accepted
-from devices.arm.fault_kinds import ARM_FAULTS
+from devices.arm.arm_world import ARM_FAULTS
 from devices.robotic_arm.harm_rules import HARM_RULES
 from devices.robotic_arm.known_state import KnownArm
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from devices.robotic_arm.world import BenchWorld
-from sims.robotic_arm.interventions import BENCH_INTERVENTIONS
+from sims.arm.interventions import BENCH_INTERVENTIONS
 from sims.world_type import WorldType, made_by
 
 WORLD = WorldType(

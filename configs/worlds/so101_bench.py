@@ -6,9 +6,9 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from devices.arm.accepted import accepted
-from devices.arm.fault_kinds import ARM_FAULTS
+from devices.arm.arm_world import ARM_FAULTS
 from devices.so101_arm.harm_rules import HARM_RULES
-from devices.so101_arm.known_state import KnownSo101
+from devices.so101_arm.interlocks import KnownSo101
 from devices.so101_arm.tools import SO101_ARM
 from devices.so101_arm.world import So101World
 from sims.arm.interventions import ARM_INTERVENTIONS

@@ -16,9 +16,7 @@ from configs.exam import ExamTaken
 from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
 from core_eval.bench.draws import Draw, by_seed, draws
-from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import Emit
-from core_eval.log.reader import SLOWED_DOWN
+from core_eval.log import SLOWED_DOWN, Emit, EpisodeRow, LogReader, RunLog
 from core_eval.run.config import Cell, Place, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -18,8 +18,7 @@ from core_eval.bench.bundle import BENCH, LOG, BundleContent, BundleError, read_
 from core_eval.bench.bundle_rerun import run_again
 from core_eval.bench.bundle_tasks import check_tasks
 from core_eval.bench.sweep import Sweep, Swept
-from core_eval.log import LogError, LogReader
-from core_eval.log.events import ignore
+from core_eval.log import LogError, LogReader, ignore
 from core_eval.log.verified import verify
 from core_eval.score.cards import BenchResult, Checked
 from core_eval.score.rescore import rescore

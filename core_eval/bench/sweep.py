@@ -17,8 +17,7 @@ from configs.suite_manifest import MeasuredSuite
 from configs.tasks_loader import load_task
 from core_eval.bench.bench import Bench, BenchPlan, Candidate, Tell, no_line
 from core_eval.bench.candidates import candidate
-from core_eval.log import EpisodeRow
-from core_eval.log.events import Emit, ignore
+from core_eval.log import Emit, EpisodeRow, ignore
 from core_eval.score.cards import Card
 from core_eval.score.sweep import Factors, Setting, settings
 

@@ -21,13 +21,10 @@ from core_eval.bench.candidates import candidate, specs_of
 from core_eval.bench.sweep import Sweep, Swept
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.task_places import EACH_WORLD, task_places
-from core_eval.log import LogReader
-from core_eval.log.charged import CHARGED
-from core_eval.log.events import EpisodePlanned, Event
+from core_eval.log import CHARGED, EpisodePlanned, Event, LogReader
 from core_eval.report.page.bench import bench_page, sweep_page
-from core_eval.report.tables.cards import cards_table
+from core_eval.report.tables.cards import MEANING, cards_table, effect_columns, setting_columns
 from core_eval.report.tables.columns import terminal_table
-from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import front
 from core_eval.score.proof import HARMLESS_SHARE

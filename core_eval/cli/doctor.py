@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agents.backends.gguf_memory import memory_needed
+from agents.backends.gguf_facts import memory_needed
 from agents.backends.llama_backend import CONTEXT, SHIPPED_MODEL
 from agents.errors import AgentSpecError
 from agents.registry import parse_spec

@@ -14,8 +14,8 @@ from core_eval.cli.output import UsageError
 
 if TYPE_CHECKING:
     from configs.tasks_loader import ScoredTasks
-    from core_eval.imports.importer import Importer
     from core_eval.imports.record import BrokenRecord, ImportedTrace
+    from core_eval.imports.registry import Importer
 
 
 AUTO = "auto"

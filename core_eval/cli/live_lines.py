@@ -9,10 +9,16 @@ if TYPE_CHECKING:
 from rich.console import Console
 from rich.text import Text
 
-from core_eval.log import LEFT_RECORD, EpisodeRow, RigStatusRow, StepRow
-from core_eval.log.events import EpisodePlanned, Event
-from core_eval.log.reader import OF_THE_MACHINE
-from core_eval.log.rows import RULE
+from core_eval.log import (
+    LEFT_RECORD,
+    OF_THE_MACHINE,
+    RULE,
+    EpisodePlanned,
+    EpisodeRow,
+    Event,
+    RigStatusRow,
+    StepRow,
+)
 from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.texts import cell, status_text, step_line

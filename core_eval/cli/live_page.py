@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from core_eval.run.config import RunConfig
     from core_eval.run.parts import Parts
 
-from core_eval.log import RunLog
-from core_eval.log.events import Emit
+from core_eval.log import Emit, RunLog
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side import SideBySide
 

@@ -29,7 +29,7 @@ from core_eval.report.pictures.world_picture import file_of, picture_after_step,
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.snapshot.file import snapshot_text
 from core_eval.snapshot.record import record as record_episodes
-from sims.picture_error import PictureError
+from sims.png import PictureError
 
 app = typer.Typer(help="Copy, search, export and picture a log.", no_args_is_help=True)
 app.command("verify", hidden=True)(verify)

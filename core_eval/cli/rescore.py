@@ -10,8 +10,7 @@ from typing import Any
 
 from core_eval.cli.output import console, print_agents, print_json_stream
 from core_eval.cli.progress import tracked
-from core_eval.log import LogReader, RunLog
-from core_eval.log.reader import HARM_UNKNOWN
+from core_eval.log import HARM_UNKNOWN, LogReader, RunLog
 from core_eval.report.tables import scorings
 from core_eval.report.tables.agents import episodes_table
 from core_eval.score.aggregate import load_aggregate

@@ -20,8 +20,7 @@ from core_eval.cli.output import Json, UsageError, console, print_json, write_fi
 from core_eval.cli.progress import progress
 from core_eval.cli.suites import Suite, episodes_of, manifest_of, read_manifest
 from core_eval.cli.task_places import task_places
-from core_eval.log import EpisodeRow, RunLog
-from core_eval.log.events import EpisodePlanned
+from core_eval.log import EpisodePlanned, EpisodeRow, RunLog
 from core_eval.report.tables.fitted_table import Table
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

@@ -12,8 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from core_eval.export.tables import TABLES
-from core_eval.log import LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import LogReader, Tracked
 
 
 def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core_eval.log import LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import LogReader, Tracked
 from core_eval.log.schema import MIGRATIONS
 from core_eval.text.json_text import json_text
 

@@ -22,8 +22,7 @@ from core_eval.export import (
     rrd,
 )
 from core_eval.export.common import ExportError
-from core_eval.log import LogReader
-from core_eval.log.events import Tracked, untracked
+from core_eval.log import LogReader, Tracked, untracked
 
 
 @dataclass(frozen=True, slots=True)

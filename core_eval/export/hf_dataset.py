@@ -14,8 +14,7 @@ from core_eval.export import parquet
 from core_eval.export.common import missing_library
 from core_eval.export.dataset_card import dataset_card, shortest_path
 from core_eval.export.tables import TABLES
-from core_eval.log import LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import LogReader, Tracked
 from core_eval.score.release import Bound
 
 LOGGED = ("episodes", "steps", "harm")

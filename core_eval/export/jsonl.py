@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core_eval.log import EpisodeRow, LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.log.row_map import named
 from core_eval.text.json_text import json_text
 

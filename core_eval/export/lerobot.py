@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core_eval.export.common import ExportError, missing_library
-from core_eval.log import EpisodeRow, LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.path.calls import CallStatus
 
 VERSION = "v3.0"

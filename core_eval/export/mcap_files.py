@@ -18,8 +18,7 @@ from typing import IO, Any
 from core_eval.export import scene
 from core_eval.export.common import missing_library, nanoseconds
 from core_eval.export.tables import EPISODE, HARM, STEP, Kind
-from core_eval.log import EpisodeRow, LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.log.row_map import named
 from core_eval.text.json_text import json_text
 from sims.world_shapes import pose_of

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.export.common import model_name
-from core_eval.log import EpisodeRow, LogReader, StepRow
-from core_eval.log.events import Tracked
+from core_eval.log import EpisodeRow, LogReader, StepRow, Tracked
 from core_eval.text.json_text import json_text, to_json
 
 UNANSWERED = "no answer"

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.export.common import model_name, nanoseconds
-from core_eval.log import EpisodeRow, HarmRow, LogReader, RunRow, StepRow, Turn
-from core_eval.log.events import Tracked
+from core_eval.log import EpisodeRow, HarmRow, LogReader, RunRow, StepRow, Tracked, Turn
 from core_eval.text.json_text import json_text, to_json
 
 INTERNAL, CLIENT = 1, 3

@@ -6,11 +6,10 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from core_eval.log import EpisodeRow, LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.report.tables.worlds import world_of, worlds
 from core_eval.score.episodes import counted, of_one_reading
-from core_eval.score.headline import baselines_last, headline
+from core_eval.score.outcome import baselines_last, headline
 from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from core_eval.export.common import missing_library
 from core_eval.export.tables import TABLES
-from core_eval.log import LogReader
-from core_eval.log.events import Tracked
+from core_eval.log import LogReader, Tracked
 
 BATCH_ROWS = 50_000
 

@@ -19,8 +19,7 @@ from core_eval.harm.replay import SAME_DURATION, MakeSimulator, Player, Replay, 
 from core_eval.harm.report import ExecutedCall, HarmReport, off_path
 from core_eval.harm.unanswered import ReportedStates, as_done, first_disagreement, resolve
 from core_eval.log.rows import DeviationRow, HarmRow
-from core_eval.path import Call, TaskAutomaton
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus, TaskAutomaton
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.harm_signals import limit_of

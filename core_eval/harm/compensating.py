@@ -14,8 +14,7 @@ from core_eval.harm.golden import public
 from core_eval.harm.replay import Replay
 from core_eval.harm.report import ExecutedCall
 from core_eval.log.rows import PairRow
-from core_eval.path import Call, TaskAutomaton
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus, TaskAutomaton
 from devices.device_type import DeviceType
 
 Flat = Mapping[str, Any]

@@ -13,8 +13,8 @@ from core_eval.harm.answers import Answer, Readings, answer_of, evidence_of, reg
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.telemetry import by_sensor
-from core_eval.path import Call
-from core_eval.path.calls import MOST_LOOKS, CallStatus
+from core_eval.path import Call, CallStatus
+from core_eval.path.calls import MOST_LOOKS
 from devices.device_type import DeviceType
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.outcome import Outcome

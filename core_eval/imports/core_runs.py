@@ -8,8 +8,8 @@ from typing import Any
 
 from core_eval.imports.chat import arguments_of
 from core_eval.imports.fields import RecordError, name, objects
-from core_eval.imports.importer import Importer, Read
 from core_eval.imports.record import ImportedTrace, MadeCall
+from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
 from core_eval.imports.status import Told, named_status
 from core_eval.path.calls import CallStatus

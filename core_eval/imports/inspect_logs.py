@@ -9,8 +9,8 @@ from typing import Any
 
 from core_eval.imports.chat import read_chat, read_tools
 from core_eval.imports.fields import RecordError, kind, listed, mapping, moment, name, number, objects
-from core_eval.imports.importer import Importer, Read
 from core_eval.imports.record import NO_ANSWER, ImportedTrace, MadeCall, ToolSpec
+from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import ImportFileError, Shape, Source, record_of
 from core_eval.imports.status import named_status
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from core_eval.imports.chat import Chat, read_chat, read_tools
 from core_eval.imports.fields import RecordError, kind, listed, mapping, moment, name, number, objects
-from core_eval.imports.importer import Importer, Read
 from core_eval.imports.record import ImportedTrace, MadeCall, Message
+from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
 
 CHATS = ("messages", "traj", "trajectory", "conversation")

@@ -9,8 +9,8 @@ from typing import Any
 
 from core_eval.imports.chat import read_tools
 from core_eval.imports.fields import RecordError, mapping, moment, name, number, objects, words
-from core_eval.imports.importer import Importer, Read
 from core_eval.imports.record import ImportedTrace, MadeCall, Message
+from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
 from core_eval.imports.status import named_status
 from core_eval.log.rows import Definition

@@ -21,9 +21,9 @@ from core_eval.imports.fields import (
     objects,
     words,
 )
-from core_eval.imports.importer import Importer, Read
 from core_eval.imports.join import Overlap, conversation, gold_entities, overlap
 from core_eval.imports.record import Gold, GoldCall, ImportedTrace, Message, ToolSpec
+from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import ImportFileError, Shape, Source, record_of
 from core_eval.text.json_text import to_json
 

@@ -10,9 +10,19 @@ from typing import Any, get_args
 from configs.tasks_loader import ScoredTasks
 from core_eval.imports.fields import RecordError
 from core_eval.imports.record import ImportedTrace, MadeCall, Message
-from core_eval.log import Definition, EpisodeStart, MessageRow, PromptRow, RunLog, StepRow, Turn
+from core_eval.log import (
+    ENDED_BY_AGENT,
+    NO_AUTOMATON,
+    Definition,
+    EpisodeStart,
+    EpisodeStatus,
+    MessageRow,
+    PromptRow,
+    RunLog,
+    StepRow,
+    Turn,
+)
 from core_eval.log.columns import ColumnError, read_value
-from core_eval.log.rows import ENDED_BY_AGENT, NO_AUTOMATON, EpisodeStatus
 from core_eval.log.whole_episode import WholeEpisode, add_episode
 from core_eval.path import AutomatonError, OnlineScorer, ScoredTask, TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core_eval.log import EpisodeRow, QuestionRow, StepRow
-from core_eval.log.rows import SampleRow, logged_calls
+from core_eval.log import EpisodeRow, QuestionRow, SampleRow, StepRow
+from core_eval.log.rows import logged_calls
 from core_eval.path import OnlineScorer, TaskAutomaton
 from core_eval.report.pictures.automaton_drawing import narrow_drawing
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line

@@ -11,8 +11,7 @@ from typing import Any
 
 from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, step_data
 from core_eval.live.history import History
-from core_eval.log import StepRow
-from core_eval.log.rows import SampleRow
+from core_eval.log import SampleRow, StepRow
 from core_eval.path.calls import CallStatus
 from firmware_bridge import messages as wire
 from sims.overrides import deep_merge

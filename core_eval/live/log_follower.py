@@ -22,8 +22,8 @@ from core_eval.live.episode_events import (
     step_data,
 )
 from core_eval.live.history import PAST, History
-from core_eval.log import EpisodeRow, LogError, LogReader, StepRow
-from core_eval.log.rows import NO_AUTOMATON, SampleRow, logged_calls
+from core_eval.log import NO_AUTOMATON, EpisodeRow, LogError, LogReader, SampleRow, StepRow
+from core_eval.log.rows import logged_calls
 from core_eval.path import Call, OnlineScorer
 from core_eval.run.config import RunConfig
 from core_eval.run.pace import Pace

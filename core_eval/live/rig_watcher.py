@@ -12,8 +12,7 @@ from configs.worlds_loader import load_world
 from core_eval.live.episode_events import sample_data
 from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
-from core_eval.log import RigStatusRow
-from core_eval.log.events import Event
+from core_eval.log import Event, RigStatusRow
 from core_eval.rig.opening import open_rig
 from core_eval.rig.simulator_process import RigError
 from devices.sensors import Sample

@@ -1,13 +1,27 @@
 """The SQLite run log."""
 
+from core_eval.log.charged import CHARGED, blameless, charged, unseen
 from core_eval.log.connection import LogError
-from core_eval.log.reader import LogReader
+from core_eval.log.events import Emit, EpisodePlanned, Event, Tracked, ignore, untracked
+from core_eval.log.reader import (
+    ENERGY_UNKNOWN,
+    GOLDEN_RUN_FAILS,
+    HARM_UNKNOWN,
+    NOT_ASSESSED,
+    OF_THE_MACHINE,
+    SLOWED_DOWN,
+    LogReader,
+)
 from core_eval.log.rows import (
+    ENDED_BY_AGENT,
     LEFT_RECORD,
+    NO_AUTOMATON,
+    RULE,
     Definition,
     DeviationRow,
     EpisodeRow,
     EpisodeStart,
+    EpisodeStatus,
     FailureRow,
     HarmRow,
     Intent,
@@ -18,20 +32,36 @@ from core_eval.log.rows import (
     QuestionRow,
     RigStatusRow,
     RunRow,
+    SampleRow,
     ScoringRow,
     StepRow,
+    TruthRow,
     Turn,
     Verdict,
 )
 from core_eval.log.writer import EpisodeLog, RunLog
 
 __all__ = [
+    "CHARGED",
+    "ENDED_BY_AGENT",
+    "ENERGY_UNKNOWN",
+    "GOLDEN_RUN_FAILS",
+    "HARM_UNKNOWN",
     "LEFT_RECORD",
+    "NOT_ASSESSED",
+    "NO_AUTOMATON",
+    "OF_THE_MACHINE",
+    "RULE",
+    "SLOWED_DOWN",
     "Definition",
     "DeviationRow",
+    "Emit",
     "EpisodeLog",
+    "EpisodePlanned",
     "EpisodeRow",
     "EpisodeStart",
+    "EpisodeStatus",
+    "Event",
     "FailureRow",
     "HarmRow",
     "Intent",
@@ -45,8 +75,16 @@ __all__ = [
     "RigStatusRow",
     "RunLog",
     "RunRow",
+    "SampleRow",
     "ScoringRow",
     "StepRow",
+    "Tracked",
+    "TruthRow",
     "Turn",
     "Verdict",
+    "blameless",
+    "charged",
+    "ignore",
+    "unseen",
+    "untracked",
 ]

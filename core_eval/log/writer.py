@@ -43,9 +43,8 @@ from core_eval.log.schema import OF_ITS_STEPS
 from core_eval.log.signing import KeyFileError, sign
 from core_eval.text.json_text import plain_text, to_json
 from devices.device import Truth
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 
 
 @cache

@@ -12,17 +12,15 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from configs.envelope_names import check_envelope
 from configs.errors import ConfigError
-from configs.rig_config import RigConfig, device_of
+from configs.rig_config import RigConfig, check_envelope, device_of
 from core_eval.path.calls import CallStatus
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
 from core_eval.rig.simulator_process import RigError
 from devices.device_type import DeviceType
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.registry import DEVICE_TYPES, shipped_tools
-from devices.stop_outcome import StopOutcome
 from devices.tool import Effect, Tool
 from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError

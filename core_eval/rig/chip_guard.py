@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from configs.task import Task
-from core_eval.path import Call, OnlineScorer
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path import Call, CallStatus, OnlineScorer, StepKind
 from core_eval.rig.simulator_process import RigError
 from devices.outcome import Outcome
 from firmware_bridge.client import RigClient

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from queue import SimpleQueue
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from core_eval.log import EpisodeLog, RigStatusRow
-from core_eval.log.events import Emit, ignore
+from core_eval.log import Emit, EpisodeLog, RigStatusRow, ignore
 from devices.device import Truth
 from devices.sensors import Sample
 from firmware_bridge.messages import Status

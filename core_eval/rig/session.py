@@ -11,10 +11,8 @@ from typing import Any
 from configs.rig_config import RigConfig, device_of
 from configs.task import Task
 from configs.worlds_loader import World
-from core_eval.log import LEFT_RECORD, EpisodeLog
-from core_eval.log.events import Emit, ignore
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.log import LEFT_RECORD, Emit, EpisodeLog, ignore
+from core_eval.path import Call, CallStatus
 from core_eval.rig.chip_guard import ChipGuard
 from core_eval.rig.final_stops import FinalStop, record_final_stop
 from core_eval.rig.programs import run_program
@@ -22,9 +20,8 @@ from core_eval.rig.recorder import Recorder
 from core_eval.rig.simulator_process import RigError
 from devices.device_type import an
 from devices.known_state import KnownState
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.registry import DEVICE_TYPES
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.link import tell_terminal

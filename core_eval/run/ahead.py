@@ -10,10 +10,8 @@ from configs.task import Task
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.foresight import Foresight
 from core_eval.harm.twin.logged_episode import LoggedCall
-from core_eval.log import EpisodeRow
-from core_eval.log.events import Emit
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.log import Emit, EpisodeRow
+from core_eval.path import Call, CallStatus
 from core_eval.path.taxonomy import LINK_CODES
 from core_eval.run.episode_start import model_of
 from devices.outcome import PROTECTIVE_STOP, Outcome

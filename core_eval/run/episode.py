@@ -22,12 +22,21 @@ from agents.agent import (
 from agents.deadline import Cancellation, CancelledError, Deadline
 from agents.errors import BackendError
 from agents.names import is_model
-from core_eval.log import EpisodeLog, EpisodeStart, Intent, PromptRow, RunLog
-from core_eval.log.events import Emit
-from core_eval.log.reader import ENERGY_UNKNOWN, SLOWED_DOWN
-from core_eval.log.rows import ENDED_BY_AGENT, RULE, EpisodeStatus, RigStatusRow
-from core_eval.path import Call, OnlineScorer, StepVerdict
-from core_eval.path.calls import CallStatus
+from core_eval.log import (
+    ENDED_BY_AGENT,
+    ENERGY_UNKNOWN,
+    RULE,
+    SLOWED_DOWN,
+    Emit,
+    EpisodeLog,
+    EpisodeStart,
+    EpisodeStatus,
+    Intent,
+    PromptRow,
+    RigStatusRow,
+    RunLog,
+)
+from core_eval.path import Call, CallStatus, OnlineScorer, StepVerdict
 from core_eval.path.taxonomy import LINK_CODES
 from core_eval.rig.host_check import Host, Slowdowns
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
@@ -40,9 +49,8 @@ from core_eval.run.episode_start import Assignment, episode_limits, episode_star
 from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import MOST, Disturbance
 from core_eval.text.json_text import as_logged
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.registry import shipped_tools
-from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver, Question, Reply, TerminalApprover
 from firmware_bridge.envelope import Envelope

@@ -10,11 +10,11 @@ from typing import Any
 from agents.agent import EpisodeContext, ToolCallAction
 from agents.baselines.oracle import OracleAgent
 from configs.task import Task
-from core_eval.harm.ways import WAITING
+from core_eval.harm.golden import WAITING
 from core_eval.path import Call
 from core_eval.run.wrong_runs import are_harmful, wrong_runs
 from core_eval.verify.harmless_run import Proof, asked_run, declined, harmless_run, told
-from devices.waiting import WAIT
+from devices.tool import WAIT
 from sims.simulator import Simulator
 
 MOST_JUDGED = 8

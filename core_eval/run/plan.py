@@ -9,8 +9,7 @@ from agents.agent import Agent, EpisodeContext
 from agents.errors import AgentSpecError, BackendError
 from agents.names import is_model
 from agents.registry import model_options
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import Emit, EpisodePlanned, ignore
+from core_eval.log import Emit, EpisodePlanned, LogReader, RunLog, ignore
 from core_eval.rig.opening import OpenRigs
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopButton, StoppedByPerson, StopSignals

@@ -16,8 +16,7 @@ from multiprocessing.process import BaseProcess
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
-from core_eval.log import RunLog
-from core_eval.log.events import Emit, EpisodePlanned
+from core_eval.log import Emit, EpisodePlanned, RunLog
 from core_eval.rig.signals import StopRequested, StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.config import Cell, RunConfig

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from core_eval.log import RunLog
-from core_eval.log.events import EpisodePlanned, Event
+from core_eval.log import EpisodePlanned, Event, RunLog
 from core_eval.rig.signals import StopRequested
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.config import RunConfig

@@ -8,10 +8,9 @@ from typing import Any
 
 from configs.exam import ExamTaken
 from configs.suite_manifest import MeasuredSuite
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED
-from core_eval.score.headline import aside, headline
+from core_eval.log import CHARGED, EpisodeRow
 from core_eval.score.metrics import ABOVE_IDLE
+from core_eval.score.outcome import aside, headline
 from core_eval.score.repeated import passed, passes, spread
 from core_eval.score.sweep import Effect
 from core_eval.statistics.estimates import Estimate, share_of_sums, summarize

@@ -12,8 +12,7 @@ from json import loads
 from math import sqrt
 from typing import Any, Literal
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED
+from core_eval.log import CHARGED, EpisodeRow
 from core_eval.score.comparison import (
     Start,
     by_start,

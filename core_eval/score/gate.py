@@ -14,8 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from agents.names import agent_name
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED
+from core_eval.log import CHARGED, EpisodeRow
 from core_eval.score.episodes import counted, no_call
 from core_eval.score.metrics import ABOVE_IDLE, BY_NAME
 from core_eval.score.summary import WORST

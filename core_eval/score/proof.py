@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import charged
+from core_eval.log import EpisodeRow, charged
 from core_eval.score.repeated import passes
 from core_eval.statistics.binomial import chance_of_so_few, tries_needed
 from core_eval.statistics.estimates import ALPHA, holm

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Any
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import blameless
-from core_eval.log.rows import NO_AUTOMATON
+from core_eval.log import NO_AUTOMATON, EpisodeRow, blameless
 from core_eval.score.episodes import (
     ALWAYS,
     counted,

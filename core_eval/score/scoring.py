@@ -24,6 +24,11 @@ from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
 from core_eval.harm.verdict import Thresholds
 from core_eval.log import (
+    CHARGED,
+    ENDED_BY_AGENT,
+    GOLDEN_RUN_FAILS,
+    HARM_UNKNOWN,
+    NOT_ASSESSED,
     DeviationRow,
     EpisodeRow,
     FailureRow,
@@ -33,12 +38,10 @@ from core_eval.log import (
     PairRow,
     RunLog,
     StepRow,
+    blameless,
 )
-from core_eval.log.charged import CHARGED, blameless
-from core_eval.log.reader import GOLDEN_RUN_FAILS, HARM_UNKNOWN, NOT_ASSESSED
-from core_eval.log.rows import ENDED_BY_AGENT, Observation, logged_calls
-from core_eval.path import Call, Scores, TaskAutomaton, score_path
-from core_eval.path.calls import CallStatus
+from core_eval.log.rows import Observation, logged_calls
+from core_eval.path import Call, CallStatus, Scores, TaskAutomaton, score_path
 from core_eval.path.endings import AskedEnding
 from core_eval.path.taxonomy import LEVELS, StepFacts, failures
 from core_eval.score.disturbance import is_disturbed

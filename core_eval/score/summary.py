@@ -12,8 +12,8 @@ from core_eval.score.aggregate import Aggregate, load_aggregate
 from core_eval.score.comparison import mean_of
 from core_eval.score.contrast import comparison_json, comparisons
 from core_eval.score.episodes import ALWAYS, counted, no_call
-from core_eval.score.headline import aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import METRICS, json_value
+from core_eval.score.outcome import aside, baselines_last, headline, without_baselines
 from core_eval.score.repeated import by_agent, group_json, passed, passes, tasks_json
 
 WORST = {

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED, charged
+from core_eval.log import CHARGED, EpisodeRow, charged
 from core_eval.score.comparison import by_start, corrected, difference_json, pair_identity
 from core_eval.score.episodes import counted
 from core_eval.score.repeated import passed

@@ -13,8 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from configs.yaml_file import load_yaml
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED
+from core_eval.log import CHARGED, EpisodeRow
 from core_eval.score.episodes import counted, without_call
 from core_eval.score.metrics import BY_NAME, METRICS
 from core_eval.score.repeated import by_agent, by_task_and_agent, spread

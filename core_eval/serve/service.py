@@ -23,8 +23,8 @@ from core_eval.rig.signals import StopRequested, StopSignals
 from core_eval.serve.cut_work import CutRun, Work, WorkNote, cut_run, last_run
 from core_eval.serve.day_files import day_of, outdated, remove, to_copy
 from core_eval.serve.notify import Notifier
-from core_eval.serve.sent import Sent
 from core_eval.serve.serve_file import DAY, Entry, Keep, Schedule, next_start
+from core_eval.serve.transfer import Sent
 
 TICK = 0.25
 """s between two looks at the workers."""

@@ -14,9 +14,8 @@ from core_eval.text.streams import STREAMS, world_stream
 from core_eval.text.values import same_value
 from devices.device import Emit, Truth
 from devices.harm import HarmEvent
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 
 
 class SnapshotDevice:

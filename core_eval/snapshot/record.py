@@ -15,8 +15,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import Player, ReplayError, first_mismatch
 from core_eval.harm.twin.logged_episode import nominal_world
 from core_eval.harm.unanswered import resolve
-from core_eval.log import EpisodeRow, LogReader, StepRow
-from core_eval.log.rows import SampleRow, TruthRow
+from core_eval.log import EpisodeRow, LogReader, SampleRow, StepRow, TruthRow
 from core_eval.snapshot.file import (
     RecordedCall,
     RecordedEpisode,

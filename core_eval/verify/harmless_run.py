@@ -14,16 +14,15 @@ from configs.operator import ASK_TOOL, Conversation
 from configs.site_notes import notes_of
 from configs.task import Task
 from configs.worlds_loader import merged_state
-from core_eval.harm.ways import waits, ways
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.harm.golden import waits, ways
+from core_eval.path import Call, CallStatus
 from core_eval.verify.candidates import calls_of, leaves
 from core_eval.verify.task import Trials, example_calls, golden_sample, try_calls
-from devices.waiting import WAIT
+from devices.tool import WAIT
 from sims.simulator import Simulator
 
 DECLINING = "declining"
-"""The kind of proof by no call at all; the others are those of `core_eval.harm.ways`."""
+"""The kind of proof by no call at all; the others are those of `core_eval.harm.golden`."""
 PATHS = 4
 MOST_TRIED = 40
 

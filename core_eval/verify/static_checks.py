@@ -10,8 +10,7 @@ from itertools import islice
 from configs.rig_config import fitted_tools
 from configs.rigs_loader import load_rig
 from configs.task import Task
-from core_eval.path import Call, TaskAutomaton, score_path
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus, TaskAutomaton, score_path
 from core_eval.text.streams import STREAMS, stream
 from core_eval.verify.task import (
     BOUND,

@@ -18,8 +18,7 @@ from configs.worlds_loader import make_simulator
 from core_eval.harm.golden import failed_call
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import until_told
-from core_eval.path import Call, TaskAutomaton, accepts, score_path
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus, TaskAutomaton, accepts, score_path
 from core_eval.text.streams import STREAMS, stream, world_stream
 from devices.device_type import DeviceType
 from sims.simulator import Simulator, Snapshot

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from devices.arm.bench_part import Name
-from devices.arm.fault_kinds import ARM_FAULTS
-from devices.arm.hidden import BenchHidden
-from devices.arm.light_curtain import Break
-from devices.arm.things import BenchObject, Bin, Obstacle
-from devices.faults import Faults
+from devices.arm.things import BenchObject, Bin, Name, Obstacle
+from devices.faults import FaultKind, Faults
+from devices.hidden import hidden
 from devices.models import FrozenModel
 from devices.sensors import SensorSpec
+
+ARM_FAULTS = (
+    FaultKind("weak_gripper", "the gripper is weak; the strength is the lost share of its force", share=True),
+)
+
+
+class BenchHidden(FrozenModel):
+    """Hidden parameters of a bench; all nominal, the physics is that of the world as written."""
+
+    friction: float = hidden(1.0, 0.6, 1.4, "factor on the sliding friction of every object")
+    mass: float = hidden(1.0, 0.8, 1.25, "factor on the mass of every object")
+    grip_force: float = hidden(1.0, 0.7, 1.2, "force of the fingers over the commanded force")
+    sensor_noise: float = hidden(1.0, 0.5, 2.0, "factor on the noise of every sensor", "log")
+    dropout: float = hidden(0.0, 0.0, 0.1, "share of the sensors' samples that are lost")
+
+
+class Break(FrozenModel):
+    """A time in which the light curtain is broken."""
+
+    at: float = Field(ge=0.0, description="device time at which it begins, s")
+    seconds: float = Field(gt=0.0, description="how long")
+
+
+def is_broken(breaks: Iterable[Break], t: float) -> bool:
+    """Return whether the light curtain is broken at device time `t`, s."""
+    return any(one.at <= t < one.at + one.seconds for one in breaks)
 
 
 class ArmWorld(FrozenModel):

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from devices.tool import Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
-from devices.waiting import WAIT
+from devices.tool import WAIT, Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-5.0, le=5.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]

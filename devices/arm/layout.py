@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from devices.arm.arm_world import ArmWorld
+from devices.arm.arm_world import ArmWorld, BenchHidden
 from devices.arm.footprints import Footprint, first_overlap
-from devices.arm.hidden import BenchHidden
 from devices.arm.things import GRIP_HEIGHT, LEAST_MASS, BenchObject
 
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from devices.arm.bench_part import Angle, Coordinate, Height, Length
 from devices.arm.footprints import Footprint
 from devices.models import FrozenModel
+
+BENCH_LIMIT = 1.5
+"""Maximum distance of a thing from the arm's base, m."""
+
+Coordinate = Annotated[float, Field(ge=-BENCH_LIMIT, le=BENCH_LIMIT)]
+Height = Annotated[float, Field(ge=0.0, le=BENCH_LIMIT)]
+Angle = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]
+Length = Annotated[float, Field(gt=0.0, le=1.0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+
 
 GRIP_HEIGHT = 0.02
 """Height of an object's reference point, where the fingertips grip it, above the middle of its base, m."""

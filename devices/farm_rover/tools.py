@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from devices.device_type import DeviceType
-from devices.tool import Echoes, Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
-from devices.waiting import WAIT
+from devices.tool import WAIT, Echoes, Effect, NoArguments, Reads, Tool, ToolArguments, ToolResult
 
 Metres = Annotated[float, Field(ge=-1000.0, le=1000.0)]
 Radians = Annotated[float, Field(ge=-2 * math.pi, le=2 * math.pi)]

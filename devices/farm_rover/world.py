@@ -13,13 +13,41 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from devices.farm_rover.fault_kinds import FARM_FAULTS
-from devices.farm_rover.hidden_parameters import Hidden
 from devices.farm_rover.sensor_set import Sensors
 from devices.farm_rover.soil_texture import TEXTURES, Texture, drainage_s
 from devices.farm_rover.surroundings import Person, Shower, Wind
-from devices.faults import Faults
+from devices.faults import FaultKind, Faults
+from devices.hidden import hidden
 from devices.models import DerivingModel, StrictModel
+
+FARM_FAULTS = (
+    FaultKind("wheel_slip", "a wheel slips; the strength is the lost share of its travel", share=True),
+    FaultKind(
+        "clogged_nozzle", "the nozzle is clogged; the strength is the lost share of the flow", share=True
+    ),
+    FaultKind("stuck_valve", "a valve does not close; the strength is the share that flows on", share=True),
+)
+
+
+class Hidden(StrictModel):
+    """Deviations of this rover and this field from the controller's model.
+
+    The controller uses nominal values: it runs a pump for dose over nominal flow, and books the content of
+    its tanks and its hopper by the requested doses and harvests.
+    """
+
+    water_flow: float = hidden(1.0, 0.8, 1.2, "of the water pump, as a factor on rover.water_flow")
+    pesticide_flow: float = hidden(1.0, 0.8, 1.2, "of the sprayer, as a factor on rover.pesticide_flow")
+    infiltration: float = hidden(1.0, 0.5, 2.0, "of the soil, as a factor on soil.conductivity_mm_h", "log")
+    drainage: float = hidden(
+        1.0, 0.5, 2.0, "rate of drainage above field capacity, a factor on 1 / soil.drainage_s", "log"
+    )
+    slip: float = hidden(0.0, 0.0, 0.1, "lost share of the wheels' travel")
+    draw: float = hidden(1.0, 0.8, 1.2, "of the battery, as a factor on all charges of motion and pumps")
+    fruit_size: float = hidden(1.0, 0.8, 1.2, "of a plant's fruit, as a factor on plants.NAME.fruit")
+    moisture_noise: float = hidden(1.0, 0.5, 2.0, "factor on the noise of the moisture sensors", "log")
+    dropout: float = hidden(0.0, 0.0, 0.1, "further share of each sensor's periodic samples that is lost")
+
 
 STATIONS = ("base", "collection_bin", "water_station", "pesticide_refill", "charging_pad")
 
@@ -152,7 +180,7 @@ class Obstacle(StrictModel):
 
 
 class WaterPump(StrictModel):
-    """A centrifugal water pump on the battery; `sims.farm_rover.pump_curve` explains its flow."""
+    """A centrifugal water pump on the battery; `sims.farm_rover.pumping` explains its flow."""
 
     shutoff_head_m: Positive = Field(description="head without flow, with a full battery, m")
     lift_m: NotNegative = Field(description="of the nozzle above the level of a full tank, m")

@@ -9,9 +9,9 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from devices.arm.arm_world import ArmWorld
-from devices.arm.bench_part import Angle, Coordinate, Height, Name
 from devices.arm.footprints import Footprint
 from devices.arm.layout import check_mass, check_names, check_room
+from devices.arm.things import Angle, Coordinate, Height, Name
 from devices.models import FrozenModel
 from devices.robotic_arm.safeguards import JOINT_SPEED, AxisName, Limits, Positive, Zone, each_axis
 from devices.sensors import SensorSpec

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices.arm.gripper_interlocks import GripperView, Refuse, gripper_interlocks, unknown
+from devices.arm.known_state import KnownGripperArm
 from devices.interlocks import Interlocks
 from devices.outcome import Refusal
+from devices.so101_arm.tools import SO101_ARM
 from devices.so101_arm.world import So101World
 
 _Arguments = Mapping[str, Any]
@@ -41,3 +43,11 @@ def _out_of_reach(tool: str) -> Refuse:
 
 
 SO101_INTERLOCKS: Interlocks[So101View] = gripper_interlocks("table", _out_of_reach)
+
+
+class KnownSo101(KnownGripperArm):
+    """The known state of an SO-101."""
+
+    device_type = SO101_ARM
+    interlocks = SO101_INTERLOCKS
+    view_type = So101View

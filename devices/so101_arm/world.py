@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from devices.arm.arm_world import ArmWorld
-from devices.arm.bench_part import Angle
 from devices.arm.footprints import Footprint
 from devices.arm.layout import check_mass, check_names, check_room
+from devices.arm.things import Angle
 from devices.models import FrozenModel
 from devices.sensors import SensorSpec
 

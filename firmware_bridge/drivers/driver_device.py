@@ -14,10 +14,9 @@ from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
-from devices.outcome import Outcome, Refusal
+from devices.outcome import Outcome, Refusal, StopOutcome
 from devices.rig_motion import Event
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine

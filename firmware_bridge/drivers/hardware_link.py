@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from devices.device import Device
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import LinkError, OnFrame
 from firmware_bridge.local.link import LocalLink
 

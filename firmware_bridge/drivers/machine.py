@@ -12,9 +12,8 @@ from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Scope, number
-from devices.outcome import Refusal
+from devices.outcome import Refusal, StopOutcome
 from devices.rig_motion import Event, Motion, RigMotion
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, settle_steps, stop_messages

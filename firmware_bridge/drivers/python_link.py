@@ -17,9 +17,8 @@ from devices.drivers.python_driver import PythonDriver, load_class
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
 from devices.error_text import described
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.rig_motion import Event, Motion, RigMotion
-from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.hardware_link import WiredLink

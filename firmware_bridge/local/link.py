@@ -6,12 +6,12 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from devices.device import Device
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler
-from firmware_bridge.local.device_port import port_for
 from firmware_bridge.messages import DeviceMessage, Status
 
 log = logging.getLogger(__name__)
@@ -92,3 +92,16 @@ class LocalLink(Link):
                 on_frame(payload, False)
             except Exception:
                 log.exception("a callback of the local link failed")
+
+
+@runtime_checkable
+class WrapsPort(Protocol):
+    """The additional method of such a device."""
+
+    def wrap_port(self, port: Port) -> Port:
+        """Return the port that its endpoint uses instead."""
+
+
+def port_for(device: Device, port: Port) -> Port:
+    """Return the port for a device's endpoint, wrapped if the device wraps ports."""
+    return device.wrap_port(port) if isinstance(device, WrapsPort) else port

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from paho.mqtt.client import MQTTMessageInfo
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import RESETS, CodecError, decode_device_message, encode
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal

@@ -16,8 +16,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import Event
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import RESETS
 from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, gone, tell_terminal

@@ -16,8 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import Event
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import BOOTTIME, Clock
 from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_through

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, RESET, STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.serial.address import parse_serial_url

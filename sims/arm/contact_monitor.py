@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from devices.arm import harm_rules
+from devices.arm.arm_world import Break, is_broken
 from sims.arm import scene_parts
-from sims.arm.curtain import Curtain
 from sims.arm.harm_pieces import HarmPieces
 from sims.arm.moved_objects import MovedObjects
 from sims.harm_ledger import HarmLedger
+
+
+@dataclass
+class Curtain:
+    """The light curtain with its scheduled breaks; `ignored` where a counterfactual waits for them to end."""
+
+    breaks: tuple[Break, ...]
+    ignored: bool = False
+
+    def broken(self, t: float) -> bool:
+        """Return whether it is broken at device time `t`, s."""
+        return bool(self.breaks) and not self.ignored and is_broken(self.breaks, t)
 
 
 class Contacts(Protocol):

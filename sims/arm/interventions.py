@@ -54,3 +54,8 @@ WAIT = Flag("wait", "curtain.ignored", until_the_end=True)
 """The same call after the person has gone, at the same time."""
 ARM_INTERVENTIONS = by_name((DETOUR, SOFT_GRIP, GENTLE_RELEASE, LIMIT_TORQUE, WAIT))
 """Those of every arm."""
+
+
+BESIDE = Aided("beside", Aid(passes_through=True, release="beside"))
+"""The object set down beside the other one instead of on it."""
+BENCH_INTERVENTIONS = by_name((*ARM_INTERVENTIONS.values(), BESIDE))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from devices.arm import tolerances
+from devices.arm.arm_world import ArmWorld
 from devices.arm.harm_rules import DROP, OBJECT_DISPLACED
 from sims.arm.free_objects import FreeObjects
 
@@ -77,3 +78,22 @@ class MovedObjects:
             "displaced": {n: m for n, m in zip(self._objects.names, moved, strict=True) if n in stands},
             "fallen": {} if released is None else {released[0]: self._fall(released)},
         }
+
+
+class Slots:
+    """Tells which slots have any object within a radius, m, of their centre."""
+
+    def __init__(self, layout: ArmWorld, objects: FreeObjects, radius: float) -> None:
+        self._radius = radius
+        self._centres = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in layout.bins.items()}
+        self._centres |= {name: objects.position(name).copy() for name in layout.objects}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self._centres)
+
+    def occupied(self, slot: str, objects: FreeObjects) -> bool:
+        """Return whether any object is at a slot."""
+        away = objects.positions() - self._centres[slot]
+        return bool((np.linalg.norm(away, axis=1) <= self._radius).any())

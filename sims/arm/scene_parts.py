@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from devices.arm.arm_world import ArmWorld
-from devices.arm.hidden import BenchHidden
+from devices.arm.arm_world import ArmWorld, BenchHidden
 from devices.arm.layout import base_height
 from devices.arm.things import GRIP_HEIGHT, WALL_THICKNESS, BenchObject, Bin, Obstacle
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from devices.robotic_arm import harm_rules as rules
 from devices.robotic_arm.safeguards import AXES as AXIS_NAMES
 from sims.arm import scene_parts
-from sims.arm.contact_monitor import ContactMonitor
-from sims.arm.curtain import Curtain
+from sims.arm.contact_monitor import ContactMonitor, Curtain
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import quantities
 from sims.robotic_arm.gear_loads import GearLoads

@@ -14,11 +14,11 @@ from devices.robotic_arm.interlocks import ARM_INTERLOCKS, ArmView, Point, tip_o
 from devices.robotic_arm.safeguards import AXES as JOINTS
 from devices.robotic_arm.tools import ROBOTIC_ARM, ToolPose
 from devices.robotic_arm.world import BenchWorld, SensorName
+from sims.arm.interventions import BENCH_INTERVENTIONS
 from sims.arm.simulator import GripperArm, rounded
 from sims.robotic_arm import quantities
 from sims.robotic_arm.handling import BenchHandling
 from sims.robotic_arm.harm_monitor import BenchMonitor
-from sims.robotic_arm.interventions import BENCH_INTERVENTIONS
 from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
 from sims.simulator import CallOptions

@@ -7,8 +7,7 @@ from enum import Enum, auto
 
 from devices.so101_arm import harm_rules as rules
 from devices.so101_arm.world import JOINTS
-from sims.arm.contact_monitor import ContactMonitor
-from sims.arm.curtain import Curtain
+from sims.arm.contact_monitor import ContactMonitor, Curtain
 from sims.arm.scene_parts import ARM, FLOOR
 from sims.harm_ledger import HarmLedger
 from sims.so101_arm import scene

@@ -9,8 +9,7 @@ import pytest
 from configs.cautions import Caution, judge, recall
 from configs.errors import ConfigError
 from configs.tasks_loader import load_task
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus
 
 SHUT, OPEN = {"valve": "shut"}, {"valve": "open"}
 DRIVE, LOOK, WATER = Call("drive", {}), Call("look", {}), Call("water", {})

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from configs.core_file import load_core_file
+from configs.core_tasks import load_core_file
 from configs.errors import ConfigError
 
 

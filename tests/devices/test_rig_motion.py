@@ -7,8 +7,8 @@ from collections import deque
 
 import pytest
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import TRANSITIONS, Event, Motion, RigMotion
-from devices.stop_outcome import StopOutcome
 
 Known = tuple[Motion, bool, bool, bool]
 

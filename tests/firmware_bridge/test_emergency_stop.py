@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from given_clock import GivenClock
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import RigMotion
-from devices.stop_outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.link import LinkError

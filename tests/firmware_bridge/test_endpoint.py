@@ -14,8 +14,7 @@ from given_clock import GivenClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.outcome import Outcome
-from devices.stop_outcome import StopOutcome
+from devices.outcome import Outcome, StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 
 

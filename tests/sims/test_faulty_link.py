@@ -12,8 +12,7 @@ from firmware_bridge.codec import encode
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Port
 from firmware_bridge.links import open_link
-from firmware_bridge.local.device_port import port_for
-from firmware_bridge.local.link import LocalLink
+from firmware_bridge.local.link import LocalLink, port_for
 from firmware_bridge.mqtt.link import MqttPort
 from firmware_bridge.serial.port import SerialPort
 from sims.faulty_link import Delayed, FaultyPort, LinkFaults

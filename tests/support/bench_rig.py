@@ -9,8 +9,7 @@ from threading import Event
 from typing import Any
 
 from devices.device import Emit, Truth
-from devices.outcome import Outcome
-from devices.stop_outcome import StopOutcome
+from devices.outcome import Outcome, StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial.port import SerialPort
 

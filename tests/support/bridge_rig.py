@@ -20,9 +20,8 @@ from paths import ROOT
 
 from devices.device import Emit, Truth
 from devices.harm import HarmEvent
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Port
 
 WAIT = 25.0

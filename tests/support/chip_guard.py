@@ -22,10 +22,7 @@ from paths import STANDINS
 
 from configs.task import Task
 from configs.tasks_loader import list_tasks
-from core_eval.path import Call, OnlineScorer
-from core_eval.path.calls import CallStatus, StepKind
-from core_eval.path.patterns import Exact, Near, Range
-from core_eval.path.symbols import Symbol
+from core_eval.path import Call, CallStatus, Exact, Near, OnlineScorer, Range, StepKind, Symbol
 from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTableError, compile_guard, passes

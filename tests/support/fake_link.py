@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError
 
 Reply = Callable[["FakeLink", dict[str, Any]], None]

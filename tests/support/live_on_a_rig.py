@@ -7,8 +7,7 @@ from pathlib import Path
 
 from core_eval.live.access import Address
 from core_eval.live.live_run import LiveRun
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -16,8 +16,7 @@ from agents.agent import (
 )
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopSignals

@@ -11,7 +11,7 @@ from typing import Any
 
 from given_clock import GivenClock
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.rig_process.deadman import Deadman
 from firmware_bridge.rig_process.protocol import Frames, Kind, numbered, request

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -11,7 +11,6 @@ from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.rows import logged_calls
 from core_eval.path.calls import StepKind
-from core_eval.report.page.play import play_data
 from core_eval.report.page.transcript import (
     Facts,
     Folded,
@@ -25,11 +24,10 @@ from core_eval.report.page.transcript import (
     tool_set,
 )
 from core_eval.report.pictures.automaton_drawing import NarrowDrawing, narrow_drawing
-from core_eval.report.pictures.driven_way import driven_way
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line
 from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.event_pictures import EventPicture
-from core_eval.report.pictures.field_shapes import field_of
+from core_eval.report.pictures.field_shapes import Field, Point, driven_way, field_of
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words
 from core_eval.report.tables.harm_summary import (
     EpisodeHarm,
@@ -43,6 +41,7 @@ from core_eval.score.episodes import by_twin
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed
 from core_eval.score.twin_fit import fit_words, is_bad_fit
+from core_eval.text.json_text import json_text
 from devices.harm import HarmRule
 from sims.world_type import rule_of
 
@@ -200,3 +199,43 @@ def _good_or_bad(row: EpisodeRow, metric: Metric) -> str:
     if value is None or not (metric.kind == "flag" or metric.name in (*RANKING[1:], "unobserved_cost")):
         return ""
     return "bad" if bool(value) == metric.less_is_better else "good"
+
+
+MOST = 240
+"""Points of the way; of more, every second, third or so."""
+
+TimedWay = Sequence[tuple[float, Point]]
+
+
+def play_data(
+    line: EpisodeTimeLine | None,
+    steps: Sequence[StepRow],
+    field: Field | None,
+    driven: TimedWay,
+    at: Callable[[Point], Point] | None,
+) -> str | None:
+    """Return it as JSON; None where nothing has a device time.
+
+    Args:
+        line: the time line, whose scale gives the place of a moment, % of the width.
+        steps: the calls.
+        field: the map, if there is one.
+        driven: the machine's way with device times, s; else it jumps from stop to stop.
+        at: the place of a position on the map.
+    """
+    if line is None:
+        return None
+    times = {step.k: step.t_device for step in steps if step.t_device is not None}
+    calls = [[step.k, times[step.k] - (step.duration or 0.0)] for step in steps if step.k in times]
+    way: TimedWay = driven
+    if field is not None and not driven:
+        first = line.scale.values[0]
+        way = [
+            (first if stop.k is None else times[stop.k], (stop.x, stop.y))
+            for stop in field.stops
+            if stop.k is None or stop.k in times
+        ]
+    thin = way[:: max(1, -(-len(way) // MOST))]
+    thin = [*thin, *way[-1:]] if way and thin[-1] != way[-1] else thin
+    places = [] if at is None else [[round(t, 2), *(round(one, 1) for one in at(spot))] for t, spot in thin]
+    return json_text({"times": line.scale.values, "places": line.scale.places, "calls": calls, "way": places})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import blameless, unseen
+from core_eval.log import EpisodeRow, blameless, unseen
 from core_eval.report.tables.agents import (
     episode_columns,
 )

@@ -10,8 +10,7 @@ from configs.worlds_loader import make_simulator
 from core_eval.harm.event_trace import EventTrace, trace_event
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world
 from core_eval.harm.replay import ReplayError
-from core_eval.log import EpisodeRow, HarmRow, LogReader
-from core_eval.log.rows import SampleRow
+from core_eval.log import EpisodeRow, HarmRow, LogReader, SampleRow
 from core_eval.report.pictures.event_drawing import event_svg, sensors_of
 from devices.harm import HarmEvent
 from sims.world_type import rule_of, unit_of

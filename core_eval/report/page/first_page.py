@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from core_eval.log import EpisodeRow, LogReader, RunRow
-from core_eval.log.charged import charged, unseen
+from core_eval.log import EpisodeRow, LogReader, RunRow, charged, unseen
 from core_eval.log.episode_filter import worst_first
 from core_eval.path.calls import StepKind
 from core_eval.report.pictures.call_strip import call_strip
-from core_eval.report.pictures.driven_way import driven_way
-from core_eval.report.pictures.field_shapes import field_of
+from core_eval.report.pictures.field_shapes import driven_way, field_of
 from core_eval.report.pictures.field_view import field_view
 from core_eval.report.tables.agents import Group, agent_groups, aside_cell
 from core_eval.report.tables.harm_summary import EpisodeHarm

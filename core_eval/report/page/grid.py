@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import charged, unseen
+from core_eval.log import EpisodeRow, charged, unseen
 from core_eval.log.episode_filter import worst_first
 from core_eval.report.tables.worlds import world_of, worlds
 from core_eval.score.episodes import counted

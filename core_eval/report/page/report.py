@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from core_eval.log import LogReader
+from core_eval.log import LogReader, Tracked, untracked
 from core_eval.log.episode_filter import EpisodeFilter, worst_first
-from core_eval.log.events import Tracked, untracked
 from core_eval.report.page.episode import episode_view
 from core_eval.report.page.event_choice import close_drawings
 from core_eval.report.page.everything import everything_of

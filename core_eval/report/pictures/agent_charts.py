@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED
+from core_eval.log import CHARGED, EpisodeRow
 from core_eval.report.pictures.plot import Plot, Scale
 from core_eval.score.agent_names import short_names
-from core_eval.score.headline import headline
 from core_eval.score.metrics import BY_NAME, LESS_IS_BETTER
+from core_eval.score.outcome import headline
 from core_eval.score.repeated import by_agent
 from core_eval.score.summary import mean
 from core_eval.statistics.pareto import pareto_front

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
-from core_eval.log import EpisodeRow, HarmRow, StepRow
-from core_eval.log.rows import SampleRow, TruthRow
+from core_eval.log import EpisodeRow, HarmRow, SampleRow, StepRow, TruthRow
 from core_eval.report.pictures.plot import Scale, path, short_number, spread_over, text, ticks
 from core_eval.report.tables.texts import call_text
 from core_eval.text.visible_text import seconds_text, visible

@@ -11,8 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 from core_eval.harm.event_trace import EventTrace
-from core_eval.log import HarmRow
-from core_eval.log.rows import SampleRow
+from core_eval.log import HarmRow, SampleRow
 from core_eval.report.pictures.plot import Plot, Scale, spread_over
 from core_eval.text.json_text import json_text
 

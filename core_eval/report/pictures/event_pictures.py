@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from core_eval.log import EpisodeRow, HarmRow, LogReader
 from core_eval.report.pictures.world_picture import Drawing, drawings_at
-from sims.picture_error import CannotDrawError, PictureError
+from sims.png import CannotDrawError, PictureError
 from sims.world_type import WORLD_TYPES
 
 SIZE = (480, 320)

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core_eval.log import EpisodeRow, StepRow
-from core_eval.log.rows import SampleRow, TruthRow
+from core_eval.log import EpisodeRow, SampleRow, StepRow, TruthRow
 from core_eval.path.calls import CallStatus
 from devices.sensors import Sample
 from sims.overrides import deep_merge
@@ -201,3 +200,25 @@ def _moved(points: Sequence[Point], least: float) -> list[Point]:
         if not kept or abs(x - kept[-1][0]) > least or abs(y - kept[-1][1]) > least:
             kept.append((x, y))
     return kept
+
+
+Way = list[tuple[float, Point]]
+
+
+def driven_way(truth: Sequence[TruthRow]) -> Way:
+    """Return the true way of a machine: device times, s, and positions, m.
+
+    Empty where the truth has but the positions after the calls.
+    """
+    way: Way = []
+    known = False
+    for row in truth:
+        points = row.state.get("_way")
+        for point in points if isinstance(points, list) else ():
+            match point:
+                case [int() | float() as t, int() | float() as x, int() | float() as y]:
+                    way.append((t, (x, y)))
+                    known = True
+        if (pose := pose_of(row.state)) is not None:
+            way.append((row.t, (pose["x"], pose["y"])))
+    return way if known else []

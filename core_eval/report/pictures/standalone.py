@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from sims.picture_error import CannotDrawError
+from sims.png import CannotDrawError
 
 STYLES = Path(__file__).parent
 """Holds `palette.css`, the colours by name, light and dark, and `pictures.css`, which names them."""

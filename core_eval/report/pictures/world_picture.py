@@ -11,13 +11,11 @@ from configs.errors import ConfigError
 from configs.worlds_loader import make_simulator
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world
 from core_eval.harm.replay import Player, ReplayError
-from core_eval.log import EpisodeRow, LogReader
-from core_eval.log.rows import TruthRow
-from core_eval.report.pictures.driven_way import driven_way
-from core_eval.report.pictures.field_shapes import Point, field_of
+from core_eval.log import EpisodeRow, LogReader, TruthRow
+from core_eval.report.pictures.field_shapes import Point, driven_way, field_of
 from core_eval.report.pictures.field_view import field_svg
 from core_eval.report.pictures.standalone import png, standalone
-from sims.picture_error import PictureError
+from sims.png import PictureError
 from sims.simulator import Simulator
 
 SIZE = (960, 640)

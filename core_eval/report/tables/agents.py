@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from core_eval.log import EpisodeRow
-from core_eval.log.charged import CHARGED
+from core_eval.log import CHARGED, EpisodeRow
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.texts import difference_text, mean_cell, p_text, score_cell, status_text
@@ -25,8 +24,8 @@ from core_eval.score.episodes import (
     is_inexact,
     without_call,
 )
-from core_eval.score.headline import ASIDE, aside, baselines_last, headline, without_baselines
 from core_eval.score.metrics import BY_NAME, RANKING, TABLE
+from core_eval.score.outcome import ASIDE, aside, baselines_last, headline, without_baselines
 from core_eval.score.repeated import by_agent, by_task_and_agent, pass_k, passes, worst_case
 from core_eval.score.summary import front, gated_value, means
 from core_eval.statistics.estimates import Estimate

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from rich.text import Text
 
 from core_eval.harm.verdict import NOT_COUNTED
-from core_eval.log import EpisodeRow, HarmRow, StepRow
-from core_eval.log.rows import NO_AUTOMATON
+from core_eval.log import NO_AUTOMATON, EpisodeRow, HarmRow, StepRow
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.harm_summary import (

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.harm.verdict import Thresholds
-from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader
-from core_eval.log.reader import NOT_ASSESSED, findings
+from core_eval.log import NOT_ASSESSED, DeviationRow, EpisodeRow, HarmRow, LogReader
+from core_eval.log.reader import findings
 from core_eval.log.rows import Observation
 from core_eval.score.episodes import keys, without_call
 from core_eval.score.twin_fit import fit_json

@@ -22,8 +22,7 @@ from core_eval.score.episodes import (
     left_record_line,
     marked,
 )
-from core_eval.score.headline import baselines_last, headline
-from core_eval.score.outcome import outcome
+from core_eval.score.outcome import baselines_last, headline, outcome
 from core_eval.score.repeated import by_agent, spread
 from core_eval.score.summary import mean
 from core_eval.text.visible_text import visible

@@ -16,8 +16,8 @@ from tiny_gguf import HEAD, HEADS, WIDTH, write_tiny_gguf
 from agents.agent import EpisodeContext, Limits
 from agents.backends.backend import Speed
 from agents.backends.llama_backend import LlamaBackend
+from agents.backends.llama_engine import physical_cores
 from agents.backends.llama_speed import check_time
-from agents.backends.processor import physical_cores
 from agents.deadline import Deadline
 from agents.errors import AgentSpecError
 from agents.options import ModelOptions

@@ -19,8 +19,7 @@ from processes import ended, wait_for
 from agents.agent import Agent
 from agents.errors import AgentSpecError
 from agents.forms import COMMAND
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import Event, ignore
+from core_eval.log import EpisodeRow, Event, LogReader, RunLog, StepRow, ignore
 from core_eval.rig.signals import StopButton, StoppedByPerson
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import EpisodeFailed

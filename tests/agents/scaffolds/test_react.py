@@ -21,11 +21,10 @@ from agents.formats.calls import Tools
 from agents.formats.registry import PLAIN
 from agents.options import ModelOptions
 from agents.scaffolds.own_prompt import Example, ExampleStep, OwnPrompt
+from agents.scaffolds.prompted import SCAFFOLDS
 from agents.scaffolds.react import ReactScaffold
-from agents.scaffolds.registry import SCAFFOLDS
 from configs.tasks_loader import load_task
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tiny_gguf import write_tiny_gguf
 
-from agents.backends.gguf_memory import memory_needed
+from agents.backends.gguf_facts import memory_needed
 from core_eval.cli.main import main
 from core_eval.rig import host_check
 

@@ -23,7 +23,7 @@ LIGHT = {
 """What `pathrig --help` imports: neither pydantic nor rich, which take 0.2 s."""
 OURS = {
     "core_eval", "core_eval.rig", "core_eval.rig.final_stops", "core_eval.text",
-    "core_eval.text.visible_text", "devices", "devices.stop_outcome", "core_eval.cli", "core_eval.cli.entry",
+    "core_eval.text.visible_text", "devices", "devices.outcome", "core_eval.cli", "core_eval.cli.entry",
     "core_eval.cli.main", "core_eval.cli.progress", "core_eval.cli.screen", "core_eval.cli.verbs",
 }  # fmt: skip
 

@@ -12,8 +12,7 @@ from agents.agent import Agent, StopAction
 from agents.backends import chat_server
 from agents.errors import BackendError
 from core_eval.cli.main import main
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -13,9 +13,8 @@ from exported_log import START, export
 from core_eval.cli.main import main
 from core_eval.log import Definition, Intent, RunLog, Turn, Verdict
 from core_eval.path.calls import CallClass, CallStatus, StepKind
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 
 pa = pytest.importorskip("pyarrow")
 FEATURES = ["observation.state", "action", "timestamp", "frame_index", "episode_index", "index", "task_index"]

@@ -14,9 +14,8 @@ from exported_log import TOO_LARGE, empty_log, export, exported_log
 
 from core_eval.cli.main import main
 from core_eval.export.tables import EPISODE, HARM, SCORES, STEP, TABLES
-from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
+from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow, Turn
 from core_eval.log.row_map import named
-from core_eval.log.rows import Turn
 from core_eval.score.metrics import METRICS, json_value
 
 KINDS = {table.name: table.columns for table in TABLES}

@@ -13,8 +13,7 @@ from core_eval.harm.replay import Player, ReplayError
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import agrees_where_reported, resolve
 from core_eval.log.rows import Observation
-from core_eval.path import Call
-from core_eval.path.calls import CallStatus
+from core_eval.path import Call, CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
 from sims.farm_rover.simulator import FarmSimulator
 from sims.intervention import Flag, by_name

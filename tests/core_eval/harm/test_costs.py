@@ -12,9 +12,8 @@ from core_eval.cli.main import main
 from core_eval.harm.assessment import assess
 from core_eval.harm.blame import blame_shares
 from core_eval.harm.costs import charged, costs_of, event_costs, weighted, with_costs
-from core_eval.log import LogReader
+from core_eval.log import HarmRow, LogReader
 from core_eval.log.charged import charged as charged_harm
-from core_eval.log.rows import HarmRow
 from core_eval.path import Call
 from core_eval.score.repeated import passed
 from devices.farm_rover.harm_rules import FARM_HARM_RULES, LEACHING, UNLOCKED_NEAR_PERSON

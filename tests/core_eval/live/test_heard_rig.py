@@ -21,8 +21,7 @@ from core_eval.live.history import History
 from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.server import LivePage
 from core_eval.live.serving import serve_page
-from core_eval.log import RunLog
-from core_eval.log.events import ignore
+from core_eval.log import RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

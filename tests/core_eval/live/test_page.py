@@ -24,8 +24,7 @@ from tapped_rig import TappedPort, tapped, tools_on
 from core_eval.cli.main import main
 from core_eval.live.live_run import live_run
 from core_eval.live.server import PAGE
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.signals import StoppedByPerson
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -22,8 +22,7 @@ from core_eval.live.log_follower import FollowedRun, LogFollower
 from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.server import LivePage
 from core_eval.live.serving import serve_page
-from core_eval.log import LogReader, RunLog, StepRow
-from core_eval.log.events import Event, ignore
+from core_eval.log import Event, LogReader, RunLog, StepRow, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, ignore
 from core_eval.report.tables.junit import junit_xml
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

@@ -27,9 +27,8 @@ from core_eval.log import (
 from core_eval.log.liveness import ProcessIdentity
 from devices.device import Truth
 from devices.harm import HarmEvent
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 
 pytestmark = pytest.mark.broker
 

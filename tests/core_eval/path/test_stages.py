@@ -10,8 +10,7 @@ import pytest
 from oracle_core import OracleTask, oracle_scores
 from strategies_core import BOUNDED, check_bounds
 
-from core_eval.path import Call, TaskAutomaton, compile_plan, plan, score_path, staged_alignment
-from core_eval.path.scorer import OnlineScorer
+from core_eval.path import Call, OnlineScorer, TaskAutomaton, compile_plan, plan, score_path, staged_alignment
 
 
 def draw(rng, most=7):

@@ -17,7 +17,7 @@ from core_eval.report.pictures.field_shapes import Field, Shape, Stop
 from core_eval.report.pictures.field_view import BELOW, field_svg
 from core_eval.report.pictures.standalone import png
 from core_eval.report.pictures.world_picture import drawings_at, picture_at
-from sims.picture_error import PictureError
+from sims.png import PictureError
 
 FIELD = Field(
     bounds=(0.0, 0.0, 8.0, 4.0),

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from core_eval.cli.main import main
-from core_eval.log import HarmRow, RunLog
-from core_eval.log.rows import SampleRow
+from core_eval.log import HarmRow, RunLog, SampleRow
 from core_eval.report.pictures.event_drawing import event_svg, sensors_of
 
 RUN = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover"]

@@ -4,7 +4,7 @@ import pytest
 from played_episode import rig
 
 from core_eval.path.calls import CallStatus
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 
 pytestmark = pytest.mark.stops
 

@@ -19,7 +19,7 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.rig.opening import open_rig
 from core_eval.rig.simulator_process import RigError
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from sims.farm_rover.board_pins import Outputs
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]

@@ -11,8 +11,7 @@ from played_episode import LOCK, MOVE, TASK, UNLOCK, WATER, Player
 
 from agents.agent import Action, Observation
 from configs.rigs_loader import load_rig
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode

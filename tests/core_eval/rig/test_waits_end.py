@@ -22,8 +22,7 @@ from agents.agent import Action, EpisodeContext, Limits, Observation, StopAction
 from agents.deadline import Cancellation, CancelledError
 from agents.interruptible_agent import InterruptibleAgent
 from configs.task_entry import TaskLimits
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow, ignore
 from core_eval.rig.signals import StopButton, StoppedByPerson, StopRequested
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import Parts, load_parts

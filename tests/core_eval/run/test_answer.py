@@ -10,8 +10,7 @@ from agents.agent import Action, Agent, EpisodeContext, InvalidAction, Observati
 from configs.errors import ConfigError
 from configs.tasks_loader import load_task
 from core_eval.cli.main import main
-from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

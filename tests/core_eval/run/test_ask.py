@@ -17,8 +17,7 @@ from agents.agent import ToolCallAction
 from configs.rig_config import RigConfig
 from configs.tasks_loader import TASKS_FOLDER, list_tasks, load_task
 from core_eval.cli.main import main
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode

@@ -19,8 +19,7 @@ from agents.formats.format import Format
 from agents.formats.registry import formats
 from agents.scaffolds.native import NativeScaffold
 from configs.tasks_loader import load_task
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow, ignore
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode

@@ -20,8 +20,7 @@ from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from configs.twin_config import TwinConfig, TwinGuard
-from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.run.episode import Episode

@@ -12,7 +12,7 @@ from given_clock import GivenClock
 from configs.rig_config import RigConfig
 from core_eval.rig import session as rig_session
 from core_eval.rig.session import RigSession
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import Link, OnFrame
 
 pytestmark = pytest.mark.stops

@@ -9,8 +9,7 @@ from killed_run import RANDOM
 from paths import ROOT, SUPPORT
 
 from configs.errors import ConfigError
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

@@ -11,8 +11,7 @@ from played_episode import GOLDEN, rig
 from agents.formats.python_form import python_call
 from agents.registry import make_agent
 from configs.tasks_loader import load_task
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.signals import StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment

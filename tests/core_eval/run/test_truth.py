@@ -16,8 +16,7 @@ from agents.formats.calls import CallText
 from agents.scaffolds.native import NativeScaffold
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
-from core_eval.log import EpisodeRow, LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeRow, LogReader, RunLog, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.serve_simulator import ServedSimulator
 from core_eval.rig.signals import StopSignals

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from core_eval.cli.main import main
-from core_eval.log import LogReader
-from core_eval.log.charged import charged
+from core_eval.log import LogReader, charged
 
 ABOUT_PEOPLE = ["spraying_near_person", "unlocked_near_person"]
 RIG = """\

@@ -11,9 +11,7 @@ import pytest
 from configs.suites import read_suite
 from core_eval.cli.main import main
 from core_eval.harm.report import HarmReport
-from core_eval.log import FailureRow, HarmRow, LogReader, RunLog
-from core_eval.log.events import ignore
-from core_eval.log.rows import TruthRow
+from core_eval.log import FailureRow, HarmRow, LogReader, RunLog, TruthRow, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

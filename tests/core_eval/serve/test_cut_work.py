@@ -13,9 +13,9 @@ from processes import wait_for
 from core_eval.log import LogReader, RunLog
 from core_eval.serve.cut_work import Work, WorkNote
 from core_eval.serve.notify import Notifier
-from core_eval.serve.sent import Sent
 from core_eval.serve.serve_file import Schedule
 from core_eval.serve.service import SILENT, Commands, Service
+from core_eval.serve.transfer import Sent
 
 SIMULATOR, MACHINE = "sim:farm_rover", "mqtt://127.0.0.1:9/barn"
 NAMES = {SIMULATOR: "sim_farm_rover", MACHINE: "barn"}

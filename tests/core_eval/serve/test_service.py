@@ -18,16 +18,15 @@ from processes import ended, wait_for
 
 from configs.suites import read_suite
 from core_eval.cli.main import main
-from core_eval.log import LogError, LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogError, LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.serve.day_files import logs
 from core_eval.serve.notify import Notifier
-from core_eval.serve.sent import Sent
 from core_eval.serve.serve_file import Schedule
 from core_eval.serve.service import Commands, Service
+from core_eval.serve.transfer import Sent
 
 LONG = """
 folder: out

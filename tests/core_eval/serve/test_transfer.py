@@ -19,8 +19,7 @@ from core_eval.log.episode_copy import finished, packed, store
 from core_eval.log.verified import verify
 from core_eval.serve import transfer
 from core_eval.serve.day_files import day_of
-from core_eval.serve.sent import Sent
-from core_eval.serve.transfer import Collector, Sender
+from core_eval.serve.transfer import Collector, Sender, Sent
 from firmware_bridge.link import LinkError
 
 pytestmark = pytest.mark.broker

@@ -9,7 +9,7 @@ import tracemalloc
 
 import pytest
 
-from configs.core_file import load_core_file
+from configs.core_tasks import load_core_file
 from configs.errors import ConfigError
 from configs.yaml_file import load_yaml
 from core_eval.cli.main import main

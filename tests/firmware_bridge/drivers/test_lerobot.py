@@ -15,8 +15,7 @@ from configs.rigs_loader import load_rig
 from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
 from core_eval.rig.simulator_process import RigError
-from devices.outcome import Outcome
-from devices.stop_outcome import StopOutcome
+from devices.outcome import Outcome, StopOutcome
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
 

@@ -12,8 +12,8 @@ from given_clock import GivenClock, PlannedClock
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
+from devices.outcome import StopOutcome
 from devices.rig_motion import Event
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers import machine as machine_module
 from firmware_bridge.drivers.machine import Machine

@@ -19,7 +19,7 @@ from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.rig.fault_check import check_faults
 from devices.drivers.settings import resolve
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.drivers.marlin import Marlin as MarlinDriver
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]

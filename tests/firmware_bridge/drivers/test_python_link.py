@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from given_clock import PlannedClock
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.drivers.python_link import PythonDriverDevice
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial.open import port_comes_back

@@ -14,7 +14,7 @@ from driver_rig import Calling, driven, rig_file, said
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.rig.fault_check import check_faults
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 
 pytest.importorskip("websockets")
 

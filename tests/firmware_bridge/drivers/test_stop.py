@@ -23,7 +23,7 @@ from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.rig import session as rig_session
 from core_eval.rig.opening import open_rig
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import LinkError
 
 pytestmark = [pytest.mark.broker, pytest.mark.serial, pytest.mark.stops]

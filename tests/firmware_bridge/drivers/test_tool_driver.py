@@ -17,7 +17,7 @@ from configs.device_types import load_device
 from core_eval.path.calls import CallStatus
 from devices.drivers.settings import Settings
 from devices.drivers.tool_driver import method_faults
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.drivers.python_link import PythonDriverDevice
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]

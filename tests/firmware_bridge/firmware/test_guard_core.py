@@ -13,8 +13,7 @@ import pytest
 from paths import STANDINS
 
 from configs.tasks_loader import load_task
-from core_eval.path import Call, OnlineScorer, Symbol, TaskAutomaton
-from core_eval.path.patterns import Range
+from core_eval.path import Call, OnlineScorer, Range, Symbol, TaskAutomaton
 from devices.device_type import DeviceType
 from devices.registry import device_type
 from firmware_bridge.firmware.guard_table import MOST_BYTES, ChipMode, GuardTableError, compile_guard

@@ -13,8 +13,7 @@ import pytest
 from firmware_rig import WORLD_SPEED, board
 
 from configs.rigs_loader import load_rig
-from core_eval.log import LogReader, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

@@ -24,8 +24,8 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
+from devices.outcome import StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from devices.tool import ArgumentsError, Effect
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError

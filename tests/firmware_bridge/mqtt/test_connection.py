@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from bridge_rig import Mosquitto, ScriptedDevice, wait_until
 
+from devices.outcome import StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError

@@ -17,7 +17,7 @@ from bridge_rig import wait_until
 from paths import ROOT
 from processes import ended
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import LinkError
 from firmware_bridge.rig_process.door import AdoptedProcess, Door, door_name, enter
 from firmware_bridge.rig_process.link import Opener, RigProcessLink
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.stops
 MODULE = """
 import os
 from pathlib import Path
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError
 
 class Wire(Link):

@@ -10,8 +10,8 @@ from bridge_rig import wait_until
 from given_clock import PlannedClock
 from served_rig_side import ScriptedLink, Served
 
+from devices.outcome import StopOutcome
 from devices.rig_motion import Motion
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse
 from firmware_bridge.rig_process.protocol import STRIKE, Kind, frame, numbered, request
 from firmware_bridge.rig_process.rig_side import strike

@@ -17,7 +17,7 @@ import pytest
 import serial
 from bridge_rig import ScriptedDevice, wait_until
 
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.codec import LineDecoder, encode, to_line

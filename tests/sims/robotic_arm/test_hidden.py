@@ -8,7 +8,7 @@ from arm_rig import WORLD, arm, do, pick, place, run, to
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.arm.hidden import BenchHidden
+from devices.arm.arm_world import BenchHidden
 from devices.hidden import hidden_parameters
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from sims.robotic_arm.harm_monitor import BenchMonitor

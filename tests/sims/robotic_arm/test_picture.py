@@ -11,8 +11,7 @@ from arm_rig import WORLD, arm, do
 from paths import ROOT
 
 from core_eval.report.pictures import world_picture
-from sims.picture_error import PictureError
-from sims.png import png
+from sims.png import PictureError, png
 from sims.robotic_arm.picture import picture
 from sims.world_type import WORLD_TYPES
 

@@ -20,8 +20,8 @@ from standins.feetech_bus import FeetechBus
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.rig.fault_check import check_faults
+from devices.outcome import StopOutcome
 from devices.so101_arm.world import JOINTS
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.drivers import feetech
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from so101_rig import do, needs_so101, so101
 
-from sims.picture_error import PictureError
+from sims.png import PictureError
 
 pytestmark = [needs_so101, pytest.mark.slow]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.rig.session import RigSession
+from devices.outcome import StopOutcome
 from devices.rig_motion import Event
-from devices.stop_outcome import StopOutcome
 from firmware_bridge import endpoint as endpoint_module
 from firmware_bridge.boots import Boots
 from firmware_bridge.client import RigClient

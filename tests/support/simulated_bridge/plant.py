@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices.device import Emit, Truth
-from devices.outcome import Outcome
+from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
-from devices.stop_outcome import StopOutcome
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
 from simulated_bridge.scheduler import Machine, Process, World

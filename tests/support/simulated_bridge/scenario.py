@@ -16,15 +16,14 @@ from typing import Any
 from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction, ToolCallAction
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
-from core_eval.log import EpisodeLog, RunLog
-from core_eval.log.events import ignore
+from core_eval.log import EpisodeLog, RunLog, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.recorder import Recorder
 from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.rig.simulator_process import RigError
 from core_eval.run.episode import Episode, EpisodeFailed
 from core_eval.run.episode_start import Assignment
-from devices.stop_outcome import StopOutcome
+from devices.outcome import StopOutcome
 from firmware_bridge.freeze_watch import FREEZE_SECONDS
 from firmware_bridge.link import Port
 from firmware_bridge.mqtt.link import MqttPort
