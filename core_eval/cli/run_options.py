@@ -46,7 +46,7 @@ Resume = Annotated[
     bool | None,
     option(
         WHAT,
-        "Resume the last cut run in --db; rest: repeat none.",
+        "Resume the run cut in --db; rest: repeat none.",
         "--resume/--resume-rest",
     ),
 ]
