@@ -49,6 +49,21 @@ def question_data(question: QuestionRow) -> dict[str, Any]:
     }
 
 
+STOP_INPUT = {
+    "pressed": "pressed: stopped until it is released and reset",
+    "latched": "was pressed: stopped until a person runs `pathrig rigs reset`",
+}
+
+
+def status_data(source: str, state: str, stop_input: str | None = None) -> list[dict[str, Any]]:
+    """Return what was said of a rig; the state of its stop input, if it has one, beside it."""
+    said = [{"source": source, "state": state, "held": False}]
+    if stop_input is not None:
+        words = STOP_INPUT.get(stop_input, stop_input)
+        said.append({"source": "stop input", "state": words, "held": stop_input in STOP_INPUT})
+    return said
+
+
 def sample_data(sample: Sample | SampleRow) -> dict[str, Any]:
     """Return a reading."""
     return {"sensor": sample.sensor, "value": sample.value, "t": sample.t}

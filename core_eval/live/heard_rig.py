@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, step_data
+from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, status_data, step_data
 from core_eval.live.history import History
 from core_eval.log import SampleRow, StepRow
 from core_eval.path.calls import CallStatus
@@ -58,7 +58,7 @@ class HeardRig:
         self._camera = camera
         self._device: str | None = None
         self._driver = "no host"
-        self._statuses: dict[str, str] = {}
+        self._statuses: dict[str, dict[str, Any]] = {}
         self._latest: dict[str, SampleRow] = {}
         self._ever_called = False
         self._unasked = self._episodes = 0
@@ -103,7 +103,7 @@ class HeardRig:
             self._history.add("sample", sample_data(sample), f"sample {sample.sensor}")
         elif message.op == "status":
             stop = "" if message.stop is None else f", stop {message.stop}"
-            self._status("device", f"{message.state}{stop}")
+            self._status("device", f"{message.state}{stop}", message.stop_input)
             if message.device != self._device and message.device is not None:
                 self._device = message.device
                 self._show_rig()
@@ -131,8 +131,8 @@ class HeardRig:
         about = f"watched only{seed}"
         self._history.add("episode", {"task": self._name, "prompt": ABOUT, "about": about, "place": ""})
         self._show_rig()
-        for source, state in self._statuses.items():
-            self._history.add("status", {"source": source, "state": state}, f"status {source}")
+        for source, said in self._statuses.items():
+            self._history.add("status", said, f"status {source}")
         for sample in tuple(self._latest.values()):
             self._history.add("sample", sample_data(sample), f"sample {sample.sensor}")
 
@@ -158,9 +158,10 @@ class HeardRig:
         rig = {"rig": self._name, "device": self._device or "-", "guard": "-", "camera": self._camera}
         self._history.add("rig", rig, "rig")
 
-    def _status(self, source: str, state: str) -> None:
-        self._statuses[source] = state
-        self._history.add("status", {"source": source, "state": state}, f"status {source}")
+    def _status(self, source: str, state: str, stop_input: str | None = None) -> None:
+        for said in status_data(source, state, stop_input):
+            self._statuses[said["source"]] = said
+            self._history.add("status", said, f"status {said['source']}")
 
     def _take_call(self, call: wire.Call) -> None:
         self._ever_called = True

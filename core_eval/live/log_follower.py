@@ -19,6 +19,7 @@ from core_eval.live.episode_events import (
     question_data,
     sample_data,
     scores_data,
+    status_data,
     step_data,
 )
 from core_eval.live.history import PAST, History
@@ -190,8 +191,8 @@ class _Shown:
             self._history.add("rig", rig, "rig")
         for status in reader.rig_statuses(row.id, self._status):
             self._status = status.id or 0
-            said = {"source": status.source, "state": status.state}
-            self._history.add("status", said, f"status {status.source}")
+            for said in status_data(status.source, status.state, (status.detail or {}).get("stop_input")):
+                self._history.add("status", said, f"status {said['source']}")
         self._ask(reader)
         self._take_steps(reader.steps(row.id, self._answered))
         if samples := reader.samples(row.id, self._sampled):

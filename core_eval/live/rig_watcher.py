@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from configs.drivers_loader import load_driver
 from configs.rig_config import RigConfig
 from configs.worlds_loader import load_world
-from core_eval.live.episode_events import sample_data
+from core_eval.live.episode_events import sample_data, status_data
 from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
 from core_eval.log import Event, RigStatusRow
@@ -67,8 +67,9 @@ def _asked(config: RigConfig, history: History) -> Iterator[None]:
         match event:
             case Sample():
                 history.add("sample", sample_data(event), f"sample {event.sensor}")
-            case RigStatusRow(_, source, state):
-                history.add("status", {"source": source, "state": state}, f"status {source}")
+            case RigStatusRow(_, source, state, detail):
+                for said in status_data(source, state, (detail or {}).get("stop_input")):
+                    history.add("status", said, f"status {said['source']}")
 
     with open_rig(config, only_look=True) as session:
         session.record_to(None, show)
@@ -80,8 +81,8 @@ def _asked(config: RigConfig, history: History) -> Iterator[None]:
         )
         for sample in tuple(session.recorder.last_samples.values()):
             history.add("sample", sample_data(sample), f"sample {sample.sensor}")
-        if session.client.status is not None:
-            show(RigStatusRow(time.time(), "device", session.client.status.state, None))
+        if (status := session.client.status) is not None:
+            show(RigStatusRow(time.time(), "device", status.state, {"stop_input": status.stop_input}))
         try:
             yield
         finally:

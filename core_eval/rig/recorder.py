@@ -67,6 +67,8 @@ class Recorder:
         """Record a status that the device or its keeper (`source`) has sent."""
         detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
         self._said(source, status.state, detail)
+        if self.discovery is not None:
+            self.discovery.told(status)
 
     def _said(self, source: str, state: str, detail: Mapping[str, Any] | None) -> None:
         self._record(EpisodeLog.rig_status, source, state, detail)

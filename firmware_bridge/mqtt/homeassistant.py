@@ -23,6 +23,7 @@ from firmware_bridge.mqtt.connection import MqttConnection
 
 PREFIX = "homeassistant"
 """Home Assistant's own default."""
+STOP_INPUT = "stop_input"
 AVAILABLE = "{{ 'offline' if value_json.state == 'offline' else 'online' }}"
 PUBLISH_SECONDS = 5.0
 SETTLE_SECONDS = 1.0
@@ -76,6 +77,18 @@ class HomeAssistantDiscovery:
         }
         self._publish("sensor", "state", "State", state)
         self._publish("button", "stop", "Stop", stop)
+
+    def told(self, status: wire.Status) -> None:
+        """Announce the rig's stop input with the first status that tells of it."""
+        if status.stop_input is None or STOP_INPUT in self._announced:
+            return
+        self._announced.add(STOP_INPUT)
+        entity = {
+            "state_topic": self._topics.of("status"),
+            "value_template": "{{ value_json.stop_input | default('unknown') }}",
+            "icon": "mdi:alert-octagon",
+        }
+        self._publish("sensor", STOP_INPUT, "Stop input", entity)
 
     def sampled(self, sample: Sample) -> None:
         """Announce a sensor at its first reading; its type gives the kind of entity."""

@@ -22,13 +22,14 @@ function pairs(list, values) {
   }));
 }
 
-function setReading(list, name, value) {
+function setReading(list, name, value, bad = false) {
   let there = [...list.querySelectorAll("dt")].find((one) => one.textContent === name);
   if (!there) {
     there = element("dt", name);
     list.append(there, element("dd"));
   }
   there.nextElementSibling.textContent = value;
+  there.nextElementSibling.className = bad ? "bad" : "";
 }
 
 // A picture from the run's own process. It is drawn, never run: the page's policy allows its own script only.
@@ -195,7 +196,7 @@ function panel(index) {
     },
     notice: (data) => notice(data.text),
     sample: (data) => setReading(at("samples"), data.sensor, `${data.value} at ${data.t.toFixed(1)} s`),
-    status: (data) => setReading(at("status"), data.source, data.state),
+    status: (data) => setReading(at("status"), data.source, data.state, data.held),
     question: (data) => {
       const fresh = !asked || asked.number !== data.number;
       asked = data;

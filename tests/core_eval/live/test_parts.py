@@ -121,6 +121,20 @@ def test_a_page_that_is_stuck_holds_nobody_up(tmp_path: Path) -> None:
     assert len([event for event in history.since(0) if event.kind == "sample"]) == 1
 
 
+def test_a_stop_input_has_a_line_of_its_own(tmp_path: Path) -> None:
+    history = History()
+    with logged(tmp_path) as (log, episode), LogFollower(log.path, history):
+        episode.rig_status("device", "online", {"stop_input": "released"})
+        episode.rig_status("device", "estop", {"stop_input": "pressed", "stop": "confirmed"})
+        episode.rig_status("link", "online", None)
+    said = [json.loads(event.data) for event in history.since(0) if event.kind == "status"]
+    assert {"source": "device", "state": "estop", "held": False} in said
+    assert said[-2:] == [
+        {"source": "stop input", "state": "pressed: stopped until it is released and reset", "held": True},
+        {"source": "link", "state": "online", "held": False},
+    ]
+
+
 def test_the_running_scores_are_those_of_the_scorer(tmp_path: Path) -> None:
     history = History()
     with logged(tmp_path) as (log, episode), LogFollower(log.path, history):

@@ -22,6 +22,7 @@ from configs.worlds_loader import load_world, make_simulator
 from core_eval.cli.main import main
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.mqtt.link import MqttPort
+from firmware_bridge.stop_input import StopInput
 
 pytestmark = pytest.mark.broker
 
@@ -74,7 +75,8 @@ def rover(mosquitto_url: str, tmp_path: Path) -> Iterator[tuple[str, str, Path]]
         f"name: {name}\nurl: {mosquitto_url}/{name}\nworld: farm_rover\ndiscovery: homeassistant\n"
     )
     simulator = make_simulator(load_world("farm_rover"))
-    with DeviceEndpoint(simulator, MqttPort(mosquitto_url, name), watchdog_ms=30_000):
+    port = MqttPort(mosquitto_url, name)
+    with DeviceEndpoint(simulator, port, watchdog_ms=30_000, stop_input=StopInput()):
         yield mosquitto_url, name, file
 
 
@@ -99,6 +101,9 @@ def test_a_run_leaves_entities_that_read_the_rigs_own_topics(
     assert template(state["value_template"], status) == "estop"
     assert template(state["availability_template"], status) == "online"
     assert template(state["availability_template"], {"state": "offline"}) == "offline"
+    stop_input = entities["stop_input"]
+    assert template(stop_input["value_template"], status) == "released"
+    assert template(stop_input["value_template"], {"state": "offline"}) == "unknown"
     low = entities["water_tank_low"]
     assert template(low["value_template"], {"value": True}) == low["payload_on"]
     assert template(low["value_template"], {"value": False}) == low["payload_off"]
@@ -112,7 +117,9 @@ def test_the_readings_come_on_the_topics_that_are_announced(
         run = ["run", "--task", "water_one_plant", "--rig", str(file), "--agent", "oracle"]
         assert main([*run, "--db", str(tmp_path / "a.db")]) == 0
         assert wait_until(lambda: len(other.entities()) >= 7)
-        sensors = {key: one for key, one in other.entities().items() if key not in ("state", "stop")}
+        sensors = {
+            key: one for key, one in other.entities().items() if "/sample/" in one.get("state_topic", "")
+        }
         for one in sensors.values():
             assert "value" in json.loads(other.received[one["state_topic"]])
 
@@ -137,7 +144,7 @@ def test_announcements_are_removed_and_those_of_others_stay(
     with listening(url, "homeassistant/#") as other:
         other.client.publish("homeassistant/sensor/other/state/config", b"{}", 1, True).wait_for_publish(5)
     assert main(["rigs", "announce", str(file), "--remove"]) == 0
-    assert "2 announcements removed" in capsys.readouterr().out
+    assert "3 announcements removed" in capsys.readouterr().out
     with listening(url, "homeassistant/#") as other:
         assert wait_until(lambda: "homeassistant/sensor/other/state/config" in other.received)
         assert not any(f"pathrig_{name}" in topic for topic in other.received)
