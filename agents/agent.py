@@ -16,6 +16,15 @@ from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.tool import Tool
 
+
+class AgentSpecError(ValueError):
+    """An agent's specification names nothing that can act: a bad form, or a file that is not right."""
+
+
+class BackendError(RuntimeError):
+    """A model cannot be loaded, reached or run."""
+
+
 StopReason = Literal["done", "decline", "max_steps", "max_tokens", "max_time", "context", "idle"]
 
 
@@ -203,8 +212,8 @@ class Agent(ABC):
         """Check that a first answer is possible, before anything moves; return what that takes.
 
         Raises:
-            agents.errors.AgentSpecError: it is not possible; one line with the figures.
-            agents.errors.BackendError: the model cannot be reached or run.
+            agents.agent.AgentSpecError: it is not possible; one line with the figures.
+            agents.agent.BackendError: the model cannot be reached or run.
         """
         return None
 
@@ -217,7 +226,7 @@ class Agent(ABC):
         """Return the next action. The observation is None at the first one and after an `InvalidAction`.
 
         Raises:
-            agents.errors.BackendError: the model cannot be reached or run; one clear line.
+            agents.agent.BackendError: the model cannot be reached or run; one clear line.
             agents.deadline.CancelledError: the episode was cancelled meanwhile.
         """
 

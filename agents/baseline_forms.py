@@ -7,7 +7,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.registry import AgentForm
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agents.agent import AgentSpecError
 from agents.baseline_forms import (
     COMMAND,
     DECLINER,
@@ -16,7 +17,6 @@ from agents.baseline_forms import (
     REPLAY,
     SCRIPTED,
 )
-from agents.errors import AgentSpecError
 from agents.local_forms import HF, LLAMA, LLAMA_SERVER
 from agents.options import HTTP, LIMITS, PROMPTING, SAMPLING
 from agents.registry import AgentForm, ModelForm

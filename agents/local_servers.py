@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agents.agent import AgentSpecError
 from agents.backends.http_request import RequestError, TooLargeError, get
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from urllib.parse import parse_qsl, quote
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from agents.agent import Limits
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError, Limits
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from devices.models import FrozenModel
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from devices.registry import Registry
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from agents.errors import AgentSpecError, BackendError
+from agents.agent import AgentSpecError, BackendError
 from agents.registry import model_file, parse_spec
 from configs.task_entry import TaskLimits
 from configs.tasks_loader import task_files

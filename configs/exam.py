@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.names import agent_name
 from agents.options import SAMPLING, make_options, merged
 from agents.registry import ParsedSpec, model_file, parse_spec

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.options import ModelOptions, key_fault, merged, query_of
 from agents.registry import AgentForm, parse_spec
 from configs.errors import ConfigError

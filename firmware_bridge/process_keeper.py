@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 PR_SET_PDEATHSIG = 1
@@ -111,3 +112,19 @@ def _signal(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+PERIOD = 0.2
+"""Time between two checks, s."""
+
+
+def watch_parent(on_gone: Callable[[], None]) -> None:
+    """Call `on_gone` once, on another thread, when the parent process has ended."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PERIOD)
+        on_gone()
+
+    threading.Thread(target=watch, name="parent watch", daemon=True).start()

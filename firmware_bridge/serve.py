@@ -16,7 +16,7 @@ from devices.device import Device
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
 from firmware_bridge.local.link import port_for
-from firmware_bridge.parent_watch import watch_parent
+from firmware_bridge.process_keeper import watch_parent
 from firmware_bridge.stop_input import StopInput
 
 

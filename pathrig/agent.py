@@ -5,6 +5,8 @@ from __future__ import annotations
 from agents.agent import (
     Action,
     Agent,
+    AgentSpecError,
+    BackendError,
     Cost,
     EpisodeContext,
     InvalidAction,
@@ -14,7 +16,6 @@ from agents.agent import (
     ToolCallAction,
     Usage,
 )
-from agents.errors import AgentSpecError, BackendError
 from agents.registry import AgentForm
 
 __all__ = [

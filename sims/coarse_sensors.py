@@ -19,14 +19,14 @@ from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
+from core_eval.text.streams import keyed_noise, keyed_uniform
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.clock import NEVER, TICKS_PER_SECOND, Clock
-from sims.counter_rng import keyed_noise, keyed_uniform
 
 DECIMALS = 9
 """Decimals of quantised numbers, so that 3 * 0.1 reads 0.3."""
 MOST_NOISE = 9.5
-"""No noise is greater than this many standard deviations (`sims.counter_rng.keyed_noise`)."""
+"""No noise is greater than this many standard deviations (`core_eval.text.streams.keyed_noise`)."""
 ROUNDING = 1e-9
 """Margin of a quantity to a sensor's threshold, beyond the noise."""
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
+from core_eval.text.streams import keyed_uniform
 from devices.faults import LINK_FAULTS, Fault, FaultRate, Faults
 from sims.clock import NEVER, Clock
-from sims.counter_rng import keyed_uniform
 
 SECONDS_PER_HOUR = 3600.0
 

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from core_eval.path.calls import CallStatus
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.streams import keyed_uniform
 from firmware_bridge import messages as wire
 from firmware_bridge.link import Port, PortHandler
-from sims.counter_rng import keyed_uniform
 from sims.faults import FaultSchedule
 
 FAULTY_OPS = frozenset({"call", "ping", "hello", "result", "ack", "pong", "sample"})

@@ -109,7 +109,7 @@ class ChatBackend(ABC):
         """Return the cost of a first answer with the tools of `start`; None where it is not estimated.
 
         Raises:
-            agents.errors.AgentSpecError: context or limits do not take one.
+            agents.agent.AgentSpecError: context or limits do not take one.
         """
         return None
 
@@ -122,7 +122,7 @@ class ChatBackend(ABC):
         """Return the next answer, of at most so many tokens, before the deadline.
 
         Raises:
-            agents.errors.BackendError: the model cannot be reached or run.
+            agents.agent.BackendError: the model cannot be reached or run.
             agents.deadline.CancelledError: the episode was cancelled meanwhile.
         """
 

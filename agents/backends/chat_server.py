@@ -12,10 +12,10 @@ from email.utils import parsedate_to_datetime
 from string import Template
 from typing import Any
 
+from agents.agent import AgentSpecError, BackendError
 from agents.backends.http_request import MAX_ANSWER, HttpAnswer, RequestError, TooLargeError, get, post
 from agents.backends.server_address import KEY_VARIABLE, URL_VARIABLE, key_for, parts_of
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
 from core_eval.text.foreign_json import MAX_DIGITS, ForeignJsonError, parse_json
 
 RETRIES = 3

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agents.agent import Limits, ModelInfo, Usage
+from agents.agent import AgentSpecError, BackendError, Limits, ModelInfo, Usage
 from agents.backends.backend import (
     ChatBackend,
     FirstAnswer,
@@ -28,12 +28,10 @@ from agents.backends.backend import (
 )
 from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import AbortedError, LlamaEngine, physical_cores
-from agents.backends.llama_sampler import Sampler, Sampling
+from agents.backends.llama_sampler import Sampler, Sampling, ThoughtBudget
 from agents.backends.llama_speed import check_context, check_time, measured_speed
 from agents.backends.prompt_cache import PromptCache, usual_folder
-from agents.backends.thought_budget import ThoughtBudget
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
 from agents.formats.answer import parse_answer
 from agents.formats.answer_grammar import answer_grammar
 from agents.formats.calls import CallText, Nonsense, Tools

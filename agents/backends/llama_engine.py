@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from agents.agent import AgentSpecError, BackendError
 from agents.backends.llama_library import Said, listening, load_llama_cpp
 from agents.backends.llama_sampler import GREEDY, Sampler, Sampling
 from agents.backends.llama_vocabulary import Vocabulary
-from agents.errors import AgentSpecError, BackendError
 
 CHUNK = 128
 """Tokens that are evaluated at once, where nothing else is asked for."""

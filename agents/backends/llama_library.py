@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 
 BUFFER = re.compile(r"(\S+)\s+(model|KV|RS|compute|output) buffer size\s*=\s*([\d.]+) MiB")
 """A line with the memory that llama.cpp allocated on a device, and its purpose."""

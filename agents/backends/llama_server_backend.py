@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.agent import ModelInfo
+from agents.agent import AgentSpecError, BackendError, ModelInfo
 from agents.backends.backend import ChatBackend, Message, PlainText, Reply
 from agents.backends.llama_server_process import LlamaServerProcess, find_program
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
 from agents.formats.chatml import is_trained_here
 from agents.names import without_folders
 from agents.options import ModelOptions

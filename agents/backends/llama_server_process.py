@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from agents.agent import AgentSpecError
 from agents.backends.chat_server import ChatServer
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError
 from firmware_bridge import process_keeper
 
 PROGRAM = "llama-server"

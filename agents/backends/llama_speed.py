@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from agents.agent import Limits
+from agents.agent import AgentSpecError, Limits
 from agents.backends.backend import FIRST_ANSWER_TOKENS, Speed
 from agents.backends.llama_engine import LlamaEngine
-from agents.errors import AgentSpecError
 
 MEASURED_TOKENS = 256
 MEASURED_SECONDS = 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from agents.formats.data_text import GUARD
 
 UNKNOWN, CONTROL, USER_DEFINED = 1, 8, 16

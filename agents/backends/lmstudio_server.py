@@ -7,11 +7,11 @@ import multiprocessing
 from collections.abc import Mapping
 from typing import Any
 
+from agents.agent import AgentSpecError, BackendError
 from agents.backends.chat_server import ChatServer
 from agents.backends.openai_backend import OpenAIBackend
 from agents.backends.server_context import count
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
 from agents.options import ModelOptions
 
 MODELS = "/api/v1/models"

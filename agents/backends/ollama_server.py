@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agents.agent import AgentSpecError, BackendError
 from agents.backends.chat_server import ChatServer
 from agents.backends.server_context import count
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
 from agents.formats.calls import read_arguments
 
 OPTIONS = {

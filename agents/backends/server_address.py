@@ -6,7 +6,7 @@ import ipaddress
 import os
 from urllib.parse import SplitResult, urlsplit
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 
 KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 OPENAI_URL = "https://api.openai.com/v1"

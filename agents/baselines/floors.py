@@ -5,10 +5,9 @@ What one of these passes by, a task does not measure.
 
 from __future__ import annotations
 
-from agents.agent import EpisodeContext, StopAction
+from agents.agent import AgentSpecError, EpisodeContext, StopAction
 from agents.baselines.fixed_actions import FixedActions
 from agents.baselines.oracle import OracleAgent
-from agents.errors import AgentSpecError
 from core_eval.path.endings import REASONS, reason_of
 
 IDLE = ("mute", "done", *(f"decliner:{reason}" for reason in REASONS))

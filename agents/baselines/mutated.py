@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from agents.agent import EpisodeContext, ToolCallAction
+from agents.agent import AgentSpecError, EpisodeContext, ToolCallAction
 from agents.baselines.example_arguments import fitting_value
 from agents.baselines.oracle import OracleAgent
-from agents.errors import AgentSpecError
 from devices.tool import Tool
 
 DEFAULT_RATE = 0.3

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from agents.agent import Action, EpisodeContext, Observation, StopAction, ToolCallAction
+from agents.agent import Action, BackendError, EpisodeContext, Observation, StopAction, ToolCallAction
 from agents.baselines.example_arguments import example_call
 from agents.baselines.fixed_actions import FixedActions
-from agents.errors import BackendError
 from core_eval.path import Call
 from core_eval.path.calls import MOST_LOOKS
 

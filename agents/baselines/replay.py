@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from agents.agent import InvalidAction, ToolCallAction
+from agents.agent import AgentSpecError, InvalidAction, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
-from agents.errors import AgentSpecError
 
 
 class LoggedCall(Protocol):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agents.agent import EpisodeContext, StopAction, StopReason, ToolCallAction
+from agents.agent import AgentSpecError, EpisodeContext, StopAction, StopReason, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
-from agents.errors import AgentSpecError
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 ENDINGS: dict[str, tuple[StopReason, str]] = {"done": ("done", "answer"), "decline": ("decline", "reason")}

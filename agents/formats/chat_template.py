@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from agents.formats.calls import CallText, Tools, to_json
 from agents.formats.chatml import CHAT_TEMPLATE
 from agents.formats.data_text import DataText

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 
 PROGRAM = Path(__file__).with_name("template_program.py")
 SECONDS = 5.0

@@ -14,9 +14,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agents.agent import Action, Agent, EpisodeContext, Observation, StopAction
+from agents.agent import Action, Agent, AgentSpecError, BackendError, EpisodeContext, Observation, StopAction
 from agents.deadline import CancelledError
-from agents.errors import AgentSpecError, BackendError
 from agents.mcp.agent import McpAgent, refusals
 from agents.mcp.desk import CallDesk
 from agents.mcp.proxy import SOCKET, listen

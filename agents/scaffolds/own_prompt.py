@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from agents.agent import AgentSpecError
 from agents.backends.backend import Message
-from agents.errors import AgentSpecError
 from agents.options import ModelOptions
 from agents.scaffolds.prompting import compact_json
 from core_eval.text.foreign_json import ForeignJsonError, parse_json

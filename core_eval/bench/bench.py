@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.errors import AgentSpecError, BackendError
+from agents.agent import AgentSpecError, BackendError
 from configs.exam import ExamTaken
 from configs.suite_manifest import MeasuredSuite
 from configs.task_entry import TaskLimits
@@ -24,8 +24,8 @@ from core_eval.run.side_by_side import SideBySide
 from core_eval.score.cards import BenchResult, Card, slowed_words
 from core_eval.score.episodes import counted
 from core_eval.score.proof import HARMLESS_SHARE, Finalist, shown, verdict
-from core_eval.statistics.binomial import tries_needed
 from core_eval.statistics.estimates import ALPHA
+from core_eval.statistics.intervals import tries_needed
 
 PROBED = 2
 """Episodes by which a model's pace is known, before the first round."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from agents.errors import AgentSpecError, BackendError
+from agents.agent import AgentSpecError, BackendError
 from agents.names import is_baseline
 from agents.options import ModelOptions
 from agents.registry import model_file, parse_spec

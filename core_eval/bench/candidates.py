@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agents.errors import AgentSpecError, BackendError
+from agents.agent import AgentSpecError, BackendError
 from agents.local_servers import LOCAL_SERVERS, known_name, served_models
 from agents.names import agent_name
 from agents.registry import AGENT_FORMS, agent_maker, model_file, model_options

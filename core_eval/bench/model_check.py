@@ -14,6 +14,7 @@ from typing import Any
 from agents.agent import (
     Action,
     Agent,
+    AgentSpecError,
     EpisodeContext,
     InvalidAction,
     Limits,
@@ -21,7 +22,6 @@ from agents.agent import (
     ToolCallAction,
 )
 from agents.backends.backend import FirstAnswer
-from agents.errors import AgentSpecError
 from agents.formats.calls import to_json
 from agents.options import ModelOptions, merged
 from agents.registry import ParsedSpec, make_agent, parse_spec

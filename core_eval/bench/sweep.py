@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.names import agent_name
 from agents.options import ModelOptions, make_options
 from agents.registry import parse_spec

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from agents.agent import AgentSpecError
 from agents.backends.gguf_facts import memory_needed
 from agents.backends.llama_backend import CONTEXT, SHIPPED_MODEL
-from agents.errors import AgentSpecError
 from agents.registry import parse_spec
 from configs.meter_config import MeterConfig
 from configs.rig_config import RigConfig

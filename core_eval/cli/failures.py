@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agents.errors import AgentSpecError, BackendError
+from agents.agent import AgentSpecError, BackendError
 from configs.errors import ConfigError
 from core_eval.cli.output import UsageError
 from core_eval.log import LogError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from agents.mcp.desk import CallDesk
 from agents.mcp.proxy import EpisodePlace, leave_after_exit
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets

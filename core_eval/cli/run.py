@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from configs.suite_manifest import MeasuredSuite
 from configs.suites import HAZARDS
 from core_eval.cli import run_options as given

@@ -99,8 +99,7 @@ def score_traces(
 
 
 def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], None]) -> Iterator[Part]:
-    from core_eval.cli.score_ranges import parts_of_file
-    from core_eval.cli.workers import in_order
+    from core_eval.cli.workers import in_order, parts_of_file
 
     for (block, _), part in in_order(workers, job.part, parts_of_file(traces)):
         on_bytes(len(block))

@@ -11,7 +11,7 @@ from core_eval.rig.signals import StopRequested, StopSignals
 from core_eval.serve.serve_file import Schedule
 from core_eval.serve.transfer import Sender
 from firmware_bridge.link import LinkError
-from firmware_bridge.parent_watch import watch_parent
+from firmware_bridge.process_keeper import watch_parent
 
 
 def send(file: Path) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from core_eval.cli.main import DONE, main
 from core_eval.serve.service import SILENT
-from firmware_bridge.parent_watch import watch_parent
+from firmware_bridge.process_keeper import watch_parent
 
 
 def work(rig: str, run: Sequence[str], *, ask: bool, allow_programs: bool) -> int:

@@ -407,8 +407,8 @@ def _logind(host: Host) -> dict[str, str]:
 
 
 def _offload() -> bool | None:
+    from agents.agent import AgentSpecError
     from agents.backends.llama_library import load_llama_cpp
-    from agents.errors import AgentSpecError
 
     try:
         return bool(load_llama_cpp().llama_supports_gpu_offload())

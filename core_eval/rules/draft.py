@@ -15,11 +15,10 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from agents.agent import Agent
+from agents.agent import Agent, AgentSpecError, BackendError
 from agents.backends.backend import ChatBackend, Message
 from agents.baselines.example_arguments import example_call
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError, BackendError
 from agents.registry import make_agent
 from agents.scaffolds.native import NativeScaffold
 from configs.task import Task

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agents.agent import (
     Action,
     Agent,
+    BackendError,
     EpisodeContext,
     InvalidAction,
     Observation,
@@ -20,7 +21,6 @@ from agents.agent import (
     ToolCallAction,
 )
 from agents.deadline import Cancellation, CancelledError, Deadline
-from agents.errors import BackendError
 from agents.names import is_model
 from core_eval.log import (
     ENDED_BY_AGENT,

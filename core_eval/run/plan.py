@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
-from agents.agent import Agent, EpisodeContext
-from agents.errors import AgentSpecError, BackendError
+from agents.agent import Agent, AgentSpecError, BackendError, EpisodeContext
 from agents.names import is_model
 from agents.registry import model_options
 from core_eval.log import Emit, EpisodePlanned, LogReader, RunLog, ignore

@@ -18,7 +18,7 @@ from core_eval.run.config import RunConfig
 from core_eval.run.parts import Parts
 from core_eval.run.plan import Run
 from devices.sensors import Sample
-from firmware_bridge.parent_watch import watch_parent
+from firmware_bridge.process_keeper import watch_parent
 
 
 @dataclass(frozen=True)

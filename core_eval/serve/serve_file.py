@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.registry import parse_spec
 from configs.errors import ConfigError, at
 from configs.rigs_loader import load_rig

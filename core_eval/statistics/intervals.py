@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import comb, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -189,3 +189,29 @@ def _spread(gaps: NDArray[Any], equal: float) -> float:
     if len(gaps) < 2 or float(np.abs(gaps).max()) <= equal:
         return 0.0
     return sqrt(len(gaps) / (len(gaps) - 1) * float((gaps**2).sum()))
+
+
+def chance_of_so_few(failures: int, tries: int, share: float) -> float:
+    """Return the chance of at most so many failures in independent tries, where `share` of all succeed: the
+    one-sided p-value of "more than `share` succeed" (Clopper and Pearson, Biometrika 26, 1934).
+    """
+    return sum(
+        comb(tries, lost) * (1.0 - share) ** lost * share ** (tries - lost) for lost in range(failures + 1)
+    )
+
+
+def tries_needed(share: float, alpha: float, failures: int = 0) -> int:
+    """Return the fewest tries of which so many failures show at level `alpha` that more than `share` succeed.
+
+    Args:
+        share: below 1.
+        alpha: the chance of an error.
+        failures: that there may be.
+    """
+    low, high = failures, failures + 1
+    while chance_of_so_few(failures, high, share) > alpha:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if chance_of_so_few(failures, middle, share) > alpha else (low, middle)
+    return high

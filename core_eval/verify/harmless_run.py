@@ -10,8 +10,7 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from configs.operator import ASK_TOOL, Conversation
-from configs.site_notes import notes_of
+from configs.operator import ASK_TOOL, Conversation, notes_of
 from configs.task import Task
 from configs.worlds_loader import merged_state
 from core_eval.harm.golden import waits, ways

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import mujoco
@@ -11,7 +13,55 @@ import numpy as np
 
 from devices.arm.arm_world import ArmWorld
 from sims.arm.simulator import GripperArm
-from sims.offscreen import rendered
+from sims.png import CannotDrawError, png
+
+MOST_GEOMS = 1000
+
+
+def rendered(model: Any, data: Any, camera: str, size: tuple[int, int]) -> bytes:
+    """Return what a camera of the model sees, as a PNG file of `size` (width, height) pixels.
+
+    Raises:
+        CannotDrawError: the machine has no OpenGL without a screen.
+    """
+    width, height = size
+    model.vis.global_.offwidth, model.vis.global_.offheight = width, height
+    with _context(width, height):
+        scene, options = mujoco.MjvScene(model, MOST_GEOMS), mujoco.MjvOption()
+        view, frame = mujoco.MjvCamera(), mujoco.MjrRect(0, 0, width, height)
+        view.type, view.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, model.camera(camera).id
+        context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        try:
+            mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
+            seen = mujoco.mjtCatBit.mjCAT_ALL
+            mujoco.mjv_updateScene(model, data, options, mujoco.MjvPerturb(), view, seen, scene)
+            mujoco.mjr_render(frame, scene, context)
+            pixels = np.empty((height, width, 3), dtype=np.uint8)
+            mujoco.mjr_readPixels(pixels, None, frame, context)
+        finally:
+            context.free()
+    return png(pixels[::-1])
+
+
+@contextmanager
+def _context(width: int, height: int) -> Iterator[None]:
+    """Make an OpenGL context current, by the first way that this machine has."""
+    for way in ("egl", "osmesa"):
+        try:
+            made = import_module(f"mujoco.{way}").GLContext(width, height)
+            made.make_current()
+        except (ImportError, AttributeError, RuntimeError, OSError):
+            continue
+        try:
+            yield
+        finally:
+            made.free()
+        return
+    raise CannotDrawError(
+        "pictures need OpenGL without a screen, by EGL or OSMesa, and neither works here: "
+        "install Debian's libegl1, or libosmesa6"
+    )
+
 
 BENCH, BIN, OBSTACLE, HIT = (0.8, 0.76, 0.68), (0.36, 0.42, 0.5), (0.4, 0.28, 0.2), (0.9, 0.1, 0.1)
 OBJECTS = ((0.13, 0.45, 0.75), (0.93, 0.6, 0.12), (0.2, 0.6, 0.35), (0.55, 0.3, 0.65), (0.1, 0.6, 0.65))

@@ -15,11 +15,11 @@ from sims.arm import scene_parts
 from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
 from sims.arm.contact_monitor import ContactMonitor, Curtain
+from sims.arm.free_objects import Slots
 from sims.arm.geometry import Array, array
 from sims.arm.handling import ArmHandling
 from sims.arm.harm_pieces import SAME_EVENT
 from sims.arm.motion import ArmMotion
-from sims.arm.moved_objects import Slots
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.simulator import CallOptions, Simulator

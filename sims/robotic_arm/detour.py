@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from sims.arm.geometry import Array, wrapped
-from sims.arm.speed_profile import MotionLimits
+from sims.arm.motion import MotionLimits
 from sims.robotic_arm import quantities
 from sims.robotic_arm.kinematics import joint_angles, reachable
 from sims.robotic_arm.physics import AXES, BenchPhysics

@@ -17,8 +17,7 @@ from sims.arm.aid import NO_AID
 from sims.arm.call_time import TICK
 from sims.arm.geometry import Array, wrapped
 from sims.arm.handling import ArmHandling
-from sims.arm.motion import steps
-from sims.arm.speed_profile import MotionLimits
+from sims.arm.motion import MotionLimits, steps
 from sims.harm_ledger import HarmLedger
 from sims.robotic_arm import detour, quantities, scene
 from sims.robotic_arm.harm_monitor import BenchMonitor

@@ -9,7 +9,7 @@ import numpy as np
 
 from devices.arm import tolerances
 from sims.arm.geometry import Array, wrapped
-from sims.arm.speed_profile import MotionLimits, progress
+from sims.arm.motion import MotionLimits, progress
 from sims.robotic_arm.kinematics import joint_angles
 
 SLOWINGS, JUST_WITHIN = 4, 1.001

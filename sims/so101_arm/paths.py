@@ -6,7 +6,7 @@ import numpy as np
 
 from devices.so101_arm.world import So101Spec
 from sims.arm.geometry import Array, UnreachableError
-from sims.arm.speed_profile import MotionLimits, progress
+from sims.arm.motion import MotionLimits, progress
 from sims.so101_arm.kinematics import Kinematics
 
 TURN_SPEED = 1.5

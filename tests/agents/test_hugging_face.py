@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.errors import AgentSpecError
-from agents.hugging_face import cached_file
+from agents.agent import AgentSpecError
+from agents.local_forms import cached_file
 
 pytest.importorskip("huggingface_hub")
 
@@ -25,8 +25,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CODE = """
 import json, sys, time
 time.sleep = lambda seconds: None
-from agents.errors import AgentSpecError
-from agents.hugging_face import cached_file
+from agents.agent import AgentSpecError
+from agents.local_forms import cached_file
 try:
     path = cached_file(sys.argv[1])
     print(json.dumps([str(path), path.read_bytes().decode()]))

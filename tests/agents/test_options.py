@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.agent import Limits
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError, Limits
 from agents.options import ModelOptions, make_options, merged, parse_options, query_of
 from agents.registry import parse_spec
 

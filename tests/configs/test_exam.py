@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.agent import AgentSpecError
 from agents.backends.llama_backend import SHIPPED_MODEL
-from agents.errors import AgentSpecError
 from agents.names import agent_name
 from agents.registry import model_options, parse_spec
 from configs.errors import ConfigError

@@ -14,7 +14,7 @@ import pytest
 from paths import ROOT
 
 from core_eval.cli.main import main
-from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
+from core_eval.harm.detection.detect import FALSE_ALARMS, Roc
 from core_eval.log import Definition, EpisodeRow
 from core_eval.report.tables.model_lines import cost_lines
 from core_eval.statistics.estimates import pass_hat_k, summarize

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tank_rig import level_at, tank, wait
 
+from core_eval.text.streams import keyed_noise
 from devices.harm import LEAVE_OUT
 from devices.sensors import Sample, SensorSpec
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
-from sims.counter_rng import keyed_noise
 
 
 class Quantity:

@@ -9,10 +9,17 @@ from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
 from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
-from agents.agent import EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
+from agents.agent import (
+    AgentSpecError,
+    EpisodeContext,
+    InvalidAction,
+    Limits,
+    Observation,
+    StopAction,
+    ToolCallAction,
+)
 from agents.backends.llama_backend import LlamaBackend
 from agents.deadline import CancelledError, Deadline
-from agents.errors import AgentSpecError
 from agents.formats.calls import CallText
 from agents.formats.grammar import Rules
 from agents.options import ModelOptions

@@ -13,13 +13,12 @@ from chat_templates import QWEN3, QWEN25, WITHOUT_TOOLS
 from farm_rig import FARM_ROVER
 from tiny_gguf import HEAD, HEADS, WIDTH, write_tiny_gguf
 
-from agents.agent import EpisodeContext, Limits
+from agents.agent import AgentSpecError, EpisodeContext, Limits
 from agents.backends.backend import Speed
 from agents.backends.llama_backend import LlamaBackend
 from agents.backends.llama_engine import physical_cores
 from agents.backends.llama_speed import check_time
 from agents.deadline import Deadline
-from agents.errors import AgentSpecError
 from agents.options import ModelOptions
 from agents.registry import make_agent, parse_spec
 

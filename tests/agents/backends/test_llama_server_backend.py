@@ -17,6 +17,8 @@ from paths import ROOT, SUPPORT
 from processes import ended
 
 from agents.agent import (
+    AgentSpecError,
+    BackendError,
     EpisodeContext,
     Limits,
     Observation,
@@ -26,7 +28,6 @@ from agents.agent import (
 from agents.backends import chat_server, llama_server_process
 from agents.backends.llama_backend import SHIPPED_MODEL
 from agents.backends.llama_server_backend import LlamaServerBackend
-from agents.errors import AgentSpecError, BackendError
 from agents.formats.chatml import CHAT_TEMPLATE, DECLINING_TEMPLATE
 from agents.forms import LLAMA_SERVER
 from agents.options import ModelOptions, parse_options

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 import pytest
 from chat_standin import Server, started
 
-from agents.agent import Observation, StopAction, ToolCallAction
+from agents.agent import AgentSpecError, Observation, StopAction, ToolCallAction
 from agents.backends.ollama_server import as_completion
-from agents.errors import AgentSpecError
 from agents.local_servers import served_models
 from agents.registry import agent_maker
 from core_eval.bench.candidates import specs_of

@@ -10,10 +10,9 @@ import pytest
 from chat_standin import DONE, completion, serving, started, tool_call
 from farm_rig import FARM_ROVER
 
-from agents.agent import InvalidAction, Observation, StopAction, ToolCallAction
+from agents.agent import AgentSpecError, BackendError, InvalidAction, Observation, StopAction, ToolCallAction
 from agents.backends import chat_server, http_request
 from agents.deadline import Cancellation, CancelledError
-from agents.errors import AgentSpecError, BackendError
 from agents.registry import make_agent
 from agents.scaffolds.prompting import DECLINE_SCHEMA
 from devices.outcome import Outcome

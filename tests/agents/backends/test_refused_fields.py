@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chat_standin import DONE, completion, serving, started
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 
 
 def openai_s(field, advice=""):

@@ -5,9 +5,18 @@ from dataclasses import dataclass
 import pytest
 from farm_rig import FARM_ROVER
 
-from agents.agent import Agent, EpisodeContext, InvalidAction, Limits, Observation, StopAction, ToolCallAction
+from agents.agent import (
+    Agent,
+    AgentSpecError,
+    BackendError,
+    EpisodeContext,
+    InvalidAction,
+    Limits,
+    Observation,
+    StopAction,
+    ToolCallAction,
+)
 from agents.baselines.example_arguments import fitting_value
-from agents.errors import AgentSpecError, BackendError
 from agents.registry import make_agent
 from configs.worlds_loader import load_world
 from core_eval.cli.main import main

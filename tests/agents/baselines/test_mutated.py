@@ -2,8 +2,7 @@
 
 import pytest
 
-from agents.agent import EpisodeContext, StopAction, ToolCallAction
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError, EpisodeContext, StopAction, ToolCallAction
 from agents.registry import make_agent
 from configs.tasks_loader import load_task
 

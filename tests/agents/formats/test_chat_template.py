@@ -17,7 +17,7 @@ from chat_templates import (
 )
 from farm_rig import FARM_ROVER
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from agents.formats.calls import CallText
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.chatml import CHAT_TEMPLATE, DECLINING_TEMPLATE

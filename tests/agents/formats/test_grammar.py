@@ -6,10 +6,9 @@ import pytest
 from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
-from agents.agent import EpisodeContext, StopAction
+from agents.agent import BackendError, EpisodeContext, StopAction
 from agents.backends.llama_engine import LlamaEngine
 from agents.baselines.random import RandomAgent
-from agents.errors import BackendError
 from agents.formats.answer_grammar import answer_grammar
 from agents.formats.grammar import Rules, literal
 from configs.worlds_loader import load_world

@@ -10,7 +10,7 @@ from families import nightly_unless_often
 from farm_rig import FARM_ROVER
 from llama_cpp_files import FOLDER, llama_cpp_file
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from agents.formats.calls import CallText, Tools
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.data_text import GUARD, unguarded

@@ -14,7 +14,7 @@ from chat_templates import QWEN25
 from farm_rig import FARM_ROVER
 from tiny_gguf import write_tiny_gguf
 
-from agents.errors import BackendError
+from agents.agent import BackendError
 from agents.formats import chat_template
 from agents.formats.chat_template import ChatTemplate
 from agents.formats.template_process import TEMPLATES, TemplateProcess

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from processes import ended, wait_for
 
-from agents.agent import Agent
-from agents.errors import AgentSpecError
+from agents.agent import Agent, AgentSpecError
 from agents.forms import COMMAND
 from core_eval.log import EpisodeRow, Event, LogReader, RunLog, StepRow, ignore
 from core_eval.rig.signals import StopButton, StoppedByPerson

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from plugin import Plugin
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.registry import AGENT_FORMS
 from configs.exam import load_exam
 from core_eval.bench.sweep import Sweep
@@ -20,7 +20,7 @@ from core_eval.score.sweep import settings
 SHOP = ("--suite", "crud", "--db", "sweep.db")
 PLANNERS = """
     from agents.baselines.mutated import MutatedAgent
-    from agents.errors import AgentSpecError
+    from agents.agent import AgentSpecError
     from agents.options import PROMPTING, SAMPLING
     from agents.registry import AgentForm, ModelForm
 

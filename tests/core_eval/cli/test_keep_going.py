@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from chat_standin import DONE, serving
 
-from agents.agent import Agent, StopAction
+from agents.agent import Agent, BackendError, StopAction
 from agents.backends import chat_server
-from agents.errors import BackendError
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig

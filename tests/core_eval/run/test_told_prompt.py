@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from agents.errors import AgentSpecError
+from agents.agent import AgentSpecError
 from agents.registry import parse_spec
 from configs.suites import read_suite
 from core_eval.cli.main import main

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import binomtest
 
-from core_eval.statistics.binomial import chance_of_so_few, tries_needed
+from core_eval.statistics.intervals import chance_of_so_few, tries_needed
 
 
 @pytest.mark.parametrize(

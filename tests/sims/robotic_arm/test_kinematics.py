@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sims.arm.geometry import UnreachableError, wrapped
-from sims.arm.speed_profile import MotionLimits
+from sims.arm.motion import MotionLimits
 from sims.robotic_arm import scene
 from sims.robotic_arm.kinematics import joint_angles
 from sims.robotic_arm.trajectory import paced, retimed, straight, within_joint_speeds

@@ -73,12 +73,12 @@ def test_a_zone_is_seen_through():
 
 
 def test_without_opengl_one_line_says_what_to_install(monkeypatch):
-    from sims import offscreen
+    from sims.arm import picture as pictures
 
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(offscreen, "import_module", missing)
+    monkeypatch.setattr(pictures, "import_module", missing)
     with pytest.raises(PictureError, match="libegl1") as caught:
         picture(arm()[0], (32, 32))
     assert "\n" not in str(caught.value)
