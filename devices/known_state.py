@@ -31,7 +31,8 @@ class KnownState(ABC):
         try:
             check_interlocks(self.interlocks, tool, self.view, arguments)
         except Refusal as refusal:
-            return refusal
+            # Its traceback's frames would hold the whole episode in a cycle, which is freed late.
+            return refusal.with_traceback(None)
         return None
 
     @abstractmethod

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 from agents.agent import Agent, AgentSpecError, BackendError, EpisodeContext
 from agents.names import is_model
@@ -24,6 +25,8 @@ from core_eval.score.disturbance import MOST
 from core_eval.score.scoring import score_episode, write_score
 from firmware_bridge.approval import Approver
 
+SETTLED = 5
+"""Episodes after which all that a run keeps has been loaded."""
 FINISHED = frozenset({"completed", "stopped"})
 
 
@@ -156,6 +159,7 @@ class Run:
             for agent in self._parts.agents.values():
                 stack.callback(agent.close)
             rigs = stack.enter_context(OpenRigs(self._parts.rigs, self.config.call_timeout))
+            episode_ended = stack.enter_context(_freed_early())
             plan = self.config.plan()
             pace = Pace()
             while True:
@@ -184,6 +188,7 @@ class Run:
                         raise
                     self.failed[self._names[cell.agent]] = str(failure)
                     self._show(failure.episode)
+                episode_ended()
             if self._stop_button.pressed:
                 # Raised within the context: after a person's stop no rig may move home.
                 raise StoppedByPerson
@@ -297,3 +302,29 @@ class Run:
             for what, why in result.findings.items():
                 self._log.note(episode_id, what, {"reason": why})
         return result is not None and bool(result.scores["disturbed"])
+
+
+@contextmanager
+def _freed_early() -> Iterator[Callable[[], None]]:
+    """Within the context, free the garbage of each episode; the value is called after each.
+
+    An episode leaves simulators, which are cycles. Python looks for those among all objects only when new
+    ones are a quarter of the old, many episodes later. So what is old is set aside, and the look is quick.
+    """
+    episodes, frozen = 0, False
+
+    def ended() -> None:
+        nonlocal episodes, frozen
+        episodes += 1
+        if frozen:
+            gc.collect()
+        elif episodes == SETTLED and not gc.get_freeze_count():
+            frozen = True
+            gc.collect()
+            gc.freeze()
+
+    try:
+        yield ended
+    finally:
+        if frozen:
+            gc.unfreeze()

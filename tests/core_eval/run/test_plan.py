@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import subprocess
@@ -10,9 +11,10 @@ from paths import ROOT, SUPPORT
 
 from configs.errors import ConfigError
 from core_eval.log import LogReader, RunLog, ignore
+from core_eval.log.events import EpisodePlanned, Event
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
-from core_eval.run.plan import Run
+from core_eval.run.plan import SETTLED, Run
 from core_eval.score.rescore import rescore
 
 pytestmark = pytest.mark.serial
@@ -83,6 +85,23 @@ def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path:
                 same = "path_correctness", "harmful_calls", "unobserved_harm", "device_seconds"
                 left, right = reader.scores(mine), other.scores(theirs)
                 assert [left[name] for name in same] == [right[name] for name in same]
+
+
+def test_what_each_episode_of_a_long_run_leaves_is_freed_and_nothing_stays_frozen(tmp_path: Path) -> None:
+    cell = Cell(task="water_one_plant", rig="sim:farm_rover", agent="done")
+    config = RunConfig(cells=(cell,), episodes=SETTLED + 2)
+    old: list[int] = []
+    garbage: list[int] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, EpisodePlanned):
+            old.append(gc.get_freeze_count())
+            garbage.append(gc.collect())
+
+    with RunLog(tmp_path / "log.db") as log:
+        Run(config, load_parts(config), log, emit).start()
+    assert old[:SETTLED] == [0] * SETTLED and old[-1] > 10_000 and gc.get_freeze_count() == 0
+    assert garbage[1] > 500 and garbage[-1] < 50
 
 
 def test_a_complete_episode_that_was_not_scored_is_scored_at_resume(tmp_path: Path) -> None:
