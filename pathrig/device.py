@@ -15,6 +15,7 @@ from devices.drivers.tool_driver import (
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample, SensorSpec
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
+from firmware_bridge.serial.frame_port import FramePort, crc16
 from firmware_bridge.serial.line_port import LinePort
 from firmware_bridge.serial.open import open_port
 
@@ -22,6 +23,7 @@ __all__ = [
     "Device",
     "DriverFault",
     "Effect",
+    "FramePort",
     "LinePort",
     "LockedDriver",
     "NoArguments",
@@ -35,6 +37,7 @@ __all__ = [
     "ToolArguments",
     "ToolDriver",
     "ToolResult",
+    "crc16",
     "inverted_sum",
     "open_port",
     "xor_of",

@@ -8,12 +8,11 @@ are little-endian; a sign is the top bit of a magnitude.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from devices.drivers.tool_driver import inverted_sum
-from firmware_bridge.serial.open import close_serial, open_port, or_gone
+from firmware_bridge.serial.frame_port import FramePort
 
 BAUD = 1_000_000
 HEADER = b"\xff\xff"
@@ -22,7 +21,6 @@ READ, WRITE, SYNC_WRITE = 2, 3, 0x83
 TORQUE_ENABLE, GOAL_POSITION, PRESENT, STEPS = 40, 42, 56, 4096
 ERRORS = {1: "voltage", 2: "angle", 4: "temperature", 8: "current", 32: "overload"}
 """The bits of a status packet's error, and of the register `Status`."""
-SLICE = 0.005
 TRIES = 2
 """Times that a register is read before its servo counts as mute."""
 
@@ -49,12 +47,11 @@ class FeetechBus:
     """
 
     def __init__(self, url: str, seconds: float) -> None:
-        self._seconds = seconds
-        self._port: Any = open_port(url, SLICE, BAUD)
+        self._port = FramePort(url, seconds, HEADER, BAUD)
 
     def close(self) -> None:
         """Close the port. Never raises."""
-        close_serial(self._port)
+        self._port.close()
 
     def read(self, servo: int, address: int, size: int) -> bytes:
         """Read registers. Raises TimeoutError: no whole answer came."""
@@ -72,7 +69,7 @@ class FeetechBus:
     def write_all(self, address: int, values: Mapping[int, int]) -> None:
         """Write two bytes to each of these servos at once; none acknowledges it."""
         parts = [bytes([servo]) + value.to_bytes(2, "little") for servo, value in values.items()]
-        self._send(EVERYONE, SYNC_WRITE, bytes([address, 2]) + b"".join(parts))
+        self._port.send(_packet(EVERYONE, SYNC_WRITE, bytes([address, 2]) + b"".join(parts)))
 
     def state(self, servo: int) -> Servo:
         """Read what a servo reports."""
@@ -94,20 +91,18 @@ class FeetechBus:
             faults=tuple(name for bit, name in ERRORS.items() if raw[9] & bit),
         )
 
-    def _send(self, servo: int, instruction: int, parameters: bytes) -> None:
-        body = bytes([servo, len(parameters) + 2, instruction]) + parameters
-        or_gone(lambda: self._port.write(HEADER + body + bytes([inverted_sum(body)])))
-
     def _ask(self, servo: int, instruction: int, parameters: bytes, size: int) -> bytes | None:
-        or_gone(self._port.reset_input_buffer)
-        self._send(servo, instruction, parameters)
-        wanted, heard = size + 6, bytearray()
-        deadline = time.monotonic() + self._seconds
-        while time.monotonic() < deadline:
-            heard += or_gone(lambda: self._port.read(self._port.in_waiting or 1))
-            while (start := heard.find(HEADER)) >= 0 and len(heard) - start >= wanted:
-                packet = bytes(heard[start : start + wanted])
-                if packet[2:4] == bytes([servo, size + 2]) and packet[-1] == inverted_sum(packet[2:-1]):
-                    return packet[5:-1]
-                heard = heard[start + 1 :]
-        return None
+        def whole(heard: bytes) -> bytes | None:
+            packet = heard[: size + 6]
+            fits = len(packet) == size + 6 and packet[2:4] == bytes([servo, size + 2])
+            return packet[5:-1] if fits and packet[-1] == inverted_sum(packet[2:-1]) else None
+
+        try:
+            return self._port.ask(_packet(servo, instruction, parameters), whole)
+        except TimeoutError:
+            return None
+
+
+def _packet(servo: int, instruction: int, parameters: bytes) -> bytes:
+    body = bytes([servo, len(parameters) + 2, instruction]) + parameters
+    return HEADER + body + bytes([inverted_sum(body)])
