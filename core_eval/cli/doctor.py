@@ -18,11 +18,11 @@ from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
 from core_eval.cli.output import Json, console, print_json
 from core_eval.cli.programs import AllowPrograms
-from core_eval.cli.schedules import schedule_of
 from core_eval.report.tables.fitted_table import Table
 from core_eval.rig.check import check_rig
 from core_eval.rig.host_check import Host, HostFinding, check_host, check_memory
 from core_eval.rig.signals import StopSignals
+from core_eval.serve.serve_file import schedule_of
 
 STYLE = {"ok": "green", "warning": "yellow", "fault": "bold red"}
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from core_eval.cli.output import console, print_json
 from core_eval.cli.score_traces import opened
@@ -18,28 +17,14 @@ from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
 from core_eval.rules.calls import in_groups
 from core_eval.rules.episode import logged_calls, told_at_first
-from core_eval.rules.given_text import PlaceKind
 from core_eval.rules.grounds import Told
-from core_eval.rules.monitor import Finding, violations
+from core_eval.rules.monitor import violations
 from core_eval.rules.rule_file import Rule
-from core_eval.rules.tally import RuleTally
+from core_eval.rules.tally import Checked, RuleTally
 from core_eval.traces.trace_file import BadTrace, read_traces
 
 ALL, NOT_ALL = 0, 1
 """Exit statuses."""
-
-
-class Checked(NamedTuple):
-    """A trace with its violations, how many argument values stand where, and the tools that lack a schema.
-
-    Of a bad line only the fault.
-    """
-
-    trace: str | int = ""
-    findings: Sequence[Finding] = ()
-    places: Mapping[PlaceKind, int] = {}
-    without_schema: Set[str] = frozenset()
-    fault: str | None = None
 
 
 def checked(rules: Sequence[Rule], lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[Checked]:
@@ -50,7 +35,7 @@ def checked(rules: Sequence[Rule], lines: Iterable[bytes], name: str, first: int
         else:
             told = Told(trace.prompt, trace.tools)
             found = violations(rules, in_groups(trace.calls), told)
-            yield Checked(trace.id, found, told.places_found, told.schemas.missed)
+            yield Checked.of(trace.id, found, told)
 
 
 def _part(rules: Sequence[Rule], name: str, block: bytes, first: int) -> list[Checked]:
@@ -73,7 +58,7 @@ def _tallied(rules: Sequence[Rule], found: Iterable[Checked], *, as_json: bool) 
             tally.unread += 1
             print(f"pathrig: {one.fault}", file=sys.stderr)
         else:
-            tally.add(one.trace, one.findings, one.places, one.without_schema)
+            tally.add(one)
     return _finish(tally, as_json=as_json)
 
 
@@ -89,7 +74,7 @@ def check_log(rules: Sequence[Rule], db: Path, *, as_json: bool) -> int:
                     told = told_at_first(reader, episode)
                     calls = logged_calls(reader, episode, rules)
                     found = violations(rules, calls, told)
-                    tally.add(episode_id, found, told.places_found, told.schemas.missed)
+                    tally.add(Checked.of(episode_id, found, told))
             except LogError as error:
                 damaged.append((episode_id, str(error)))
     tally.unread = len(damaged)

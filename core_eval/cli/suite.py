@@ -21,8 +21,7 @@ from core_eval.cli.progress import tracked
 from core_eval.cli.suite_check import check
 from core_eval.cli.suites import Suite, episodes_of, manifest_and_tasks, manifest_of, read_manifest
 from core_eval.export import ExportError
-from core_eval.export.dataset_card import dataset_card
-from core_eval.export.hf_dataset import write_dataset
+from core_eval.export.hf_dataset import dataset_card, write_dataset
 from core_eval.log import LogReader
 from core_eval.score.release import Bound, bounds
 from core_eval.text.json_text import json_text

@@ -91,7 +91,7 @@ def _serve(
 
 def _served(name: str) -> dict[str, Path]:
     """Return the folders of a schedule's rigs, by their headings; none where the file is no schedule."""
-    from core_eval.cli.schedules import schedule_of
+    from core_eval.serve.serve_file import schedule_of
 
     schedule = schedule_of(name)
     return {} if schedule is None else {f"{name}: {rig}": schedule.folder / rig for rig in schedule.rigs}

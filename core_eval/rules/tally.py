@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from core_eval.rules.given_text import PlaceKind
+from core_eval.rules.grounds import Told
 from core_eval.rules.monitor import Finding, Tier, acts
 from core_eval.rules.rule_file import SEVERITIES, Rule
 
 Trace = str | int
+
+
+class Checked(NamedTuple):
+    """A trace with its violations, how many argument values stand where, and the tools that lack a schema.
+
+    Of a line that is no trace only the fault.
+    """
+
+    trace: Trace = ""
+    findings: Sequence[Finding] = ()
+    places: Mapping[PlaceKind, int] = {}
+    without_schema: Set[str] = frozenset()
+    fault: str | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, findings: Sequence[Finding], told: Told) -> Self:
+        """Return a trace with what its agent had been told by its end."""
+        return cls(trace, findings, told.places_found, told.schemas.missed)
 
 
 @dataclass
@@ -149,14 +168,9 @@ class RuleTally:
     def __post_init__(self) -> None:
         self.counts = {rule.id: RuleCount(rule) for rule in self.rules}
 
-    def add(
-        self,
-        trace: Trace,
-        findings: Sequence[Finding],
-        places: Mapping[PlaceKind, int],
-        without_schema: Set[str],
-    ) -> None:
-        """Take a trace's violations, as `violations` returns them; the others are as the attributes."""
+    def add(self, checked: Checked) -> None:
+        """Take a trace with its violations."""
+        trace, findings, places, without_schema, _ = checked
         self.places.update(places)
         self.without_schema |= without_schema
         executed = [one for one in findings if one.tier is Tier.EXECUTED]

@@ -278,3 +278,15 @@ def next_start(entry: Entry, after: float, last: float | None) -> float:
     days = [(today.tm_year, today.tm_mon, today.tm_mday + days) for days in (0, 1, 2)]
     times = [time.mktime((*day, 0, minutes, 0, 0, 0, -1)) for day in days for minutes in sorted(entry.at)]
     return min(one for one in times if one > after)
+
+
+def schedule_of(name: str) -> Schedule | None:
+    """Return the schedule of a file of `pathrig serve`; None where the name is none of such a file.
+
+    Raises:
+        ConfigError: it is, and something in it is wrong.
+    """
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml") or not path.is_file() or "schedule" not in load_yaml(path).data:
+        return None
+    return Schedule(path)
