@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from core_eval.live.background import Background
 from core_eval.live.history import History
 from core_eval.live.log_follower import LogFollower
 from core_eval.log import LogError, LogReader
@@ -16,22 +16,13 @@ LOOK_SECONDS = 2.0
 CLOSE_SECONDS = 5.0
 
 
-class DayFollower:
+class DayFollower(Background):
     """Adds what the newest log of a rig's folder says to a history, while the context lasts."""
 
     def __init__(self, folder: Path, history: History, on_camera: Callable[[str], None]) -> None:
+        super().__init__(f"days of {folder.name}", CLOSE_SECONDS)
         self.path: Path | None = None
         self._folder, self._history, self._on_camera = folder, history, on_camera
-        self._leaving = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"days of {folder.name}", daemon=True)
-
-    def __enter__(self) -> DayFollower:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._leaving.set()
-        self._thread.join(CLOSE_SECONDS)
 
     def _work(self) -> None:
         with ExitStack() as stack:

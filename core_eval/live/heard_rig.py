@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core_eval.live.background import Background
 from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, status_data, step_data
 from core_eval.live.history import History
 from core_eval.log import SampleRow, StepRow
@@ -27,7 +28,7 @@ NO_CALLS = (
 )
 
 
-class HeardRig:
+class HeardRig(Background):
     """Turns the messages of a rig and its host into events; each `init` begins an episode.
 
     As a context manager it draws on a thread of its own. `host`, `device`, `lease` and `link` are receivers
@@ -49,6 +50,7 @@ class HeardRig:
         place_keys: Sequence[str],
         camera: str | None = None,
     ) -> None:
+        super().__init__(f"watch: {name}")
         self._name = name
         self._history = history
         # The position of the machine in its site is not known yet.
@@ -64,18 +66,8 @@ class HeardRig:
         self._unasked = self._episodes = 0
         self._init: wire.Init | None = None
         self._lock = threading.Lock()
-        self._leaving = threading.Event()
         self._changed = False
-        self._thread = threading.Thread(target=self._draw, name=f"watch: {name}", daemon=True)
         self._begin()
-
-    def __enter__(self) -> HeardRig:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._leaving.set()
-        self._thread.join()
 
     def host(self, message: wire.HostMessage) -> None:
         """Take a message to the rig."""
@@ -220,7 +212,7 @@ class HeardRig:
                 del self._steps[next(iter(self._steps))]
         return step
 
-    def _draw(self) -> None:
+    def _work(self) -> None:
         while not self._leaving.wait(DRAW_SECONDS):
             with self._lock:
                 if not self._changed:

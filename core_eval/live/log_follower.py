@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
+from core_eval.live.background import Background
 from core_eval.live.episode_events import (
     MOST_STEPS,
     past_data,
@@ -44,7 +44,7 @@ CLOSE_SECONDS = 2.0
 def _ignore(_camera: str) -> None: ...
 
 
-class LogFollower:
+class LogFollower(Background):
     """Adds what a log says to a history, on a thread while the context lasts; each look reads what is new.
 
     Attributes:
@@ -61,12 +61,12 @@ class LogFollower:
     def __init__(
         self, path: Path, history: History, on_camera: Callable[[str], None] = _ignore, *, after: int = 0
     ) -> None:
+        # What is in the log at the end is still shown, within a time limit.
+        super().__init__(f"live page: {path.name}", CLOSE_SECONDS)
         self.trouble: str | None = None
         self.path = path
         self._history = history
         self._on_camera = on_camera
-        self._leaving = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"live page: {path.name}", daemon=True)
         self._last = after
         self._open: set[int] = set()
         self._damaged: set[int] = set()
@@ -78,15 +78,6 @@ class LogFollower:
     def shown(self) -> int | None:
         """The id of the shown episode."""
         return None if self._shown is None else self._shown.row.id
-
-    def __enter__(self) -> LogFollower:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # What is in the log by now is still shown, within a time limit.
-        self._leaving.set()
-        self._thread.join(CLOSE_SECONDS)
 
     def _work(self) -> None:
         try:
