@@ -18,6 +18,7 @@ from agents.formats.registry import formats
 from agents.formats.thoughts import part
 from agents.options import Reading
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
+from core_eval.text.values import as_object
 
 SAID_TO_CALL = ("tool_calls", "function_call")
 LEFT = "the server could not read this as a tool call, so it was not made: make the call again"
@@ -197,9 +198,9 @@ def _usage(
     answer: Mapping[str, Any], message: Mapping[str, Any], words: str, reasoning: str, seconds: float
 ) -> Usage:
     """Return the server's token counts; zero for missing or invalid ones."""
-    counts, timings = _object(answer.get("usage")), _object(answer.get("timings"))
+    counts, timings = as_object(answer.get("usage")), as_object(answer.get("timings"))
     prompt = count(counts.get("prompt_tokens"))
-    details = _object(counts.get("prompt_tokens_details"))
+    details = as_object(counts.get("prompt_tokens_details"))
     cached = min(prompt, count(details.get("cached_tokens")) or count(timings.get("cache_n")))
     text = f"<think>\n{reasoning}\n</think>\n{words}" if reasoning else words
     if calls := _calls(message):
@@ -219,7 +220,3 @@ def _usage(
 def _seconds(milliseconds: Any) -> float | None:
     number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
     return milliseconds / 1000 if number and 0 <= milliseconds < math.inf else None
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

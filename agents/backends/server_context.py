@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.backends.chat_server import ChatServer
 from agents.deadline import Deadline
+from core_eval.text.values import as_object
 
 ASK_SECONDS = 3.0
 """Longest wait for facts about the model, so that a server without them costs little of an episode."""
@@ -38,12 +39,12 @@ class ServerContext:
         self._asked = True
         within = Deadline(min(ASK_SECONDS, deadline.left), deadline.cancellation)
         for entry in _entries(server.get(f"{server.url}/models", within), model):
-            found = count(entry.get("max_model_len")) or count(_object(entry.get("meta")).get("n_ctx"))
+            found = count(entry.get("max_model_len")) or count(as_object(entry.get("meta")).get("n_ctx"))
             if not found and entry.get("owned_by") == "llamacpp":
-                settings = _object(server.get(f"{server.root}/props", within)).get(
+                settings = as_object(server.get(f"{server.root}/props", within)).get(
                     "default_generation_settings"
                 )
-                found = count(_object(settings).get("n_ctx"))
+                found = count(as_object(settings).get("n_ctx"))
             self.tokens = found or self.tokens
 
     def ask_ollama(self, server: ChatServer, model: str, deadline: Deadline) -> None:
@@ -77,15 +78,11 @@ def count(value: Any) -> int:
 
 def _entries(answer: Any, model: str) -> Iterator[dict[str, Any]]:
     """Yield the entry of a model in a server's list, else that of its only model."""
-    listed = _object(answer)
+    listed = as_object(answer)
     rows = listed.get("data") or listed.get("models")
     entries = [entry for entry in rows if isinstance(entry, dict)] if isinstance(rows, list) else []
     named = [entry for entry in entries if model in (entry.get("id"), entry.get("name"), entry.get("model"))]
     yield from (named or entries)[:1] if named or len(entries) == 1 else []
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _number(found: re.Match[str] | None) -> int:

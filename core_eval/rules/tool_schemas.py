@@ -9,7 +9,7 @@ from typing import Any
 
 from core_eval.path.calls import Call
 from core_eval.text.notation import NAME_PART, Quantity, name_words, unit_of
-from core_eval.text.values import as_float, same_value
+from core_eval.text.values import as_float, as_object, same_value
 
 MOST_REFERENCES = 4
 """References of a schema inside one another that are followed."""
@@ -60,7 +60,7 @@ class ToolSchemas:
 
     def __init__(self, tools: Iterable[Mapping[str, Any]]) -> None:
         functions = [tool.get("function", tool) for tool in tools]
-        self.of = {str(one.get("name")): _mapping(one.get("parameters")) for one in functions}
+        self.of = {str(one.get("name")): as_object(one.get("parameters")) for one in functions}
         self.missed: set[str] = set()
         self._properties: dict[str, Mapping[str, Any]] = {}
 
@@ -68,20 +68,20 @@ class ToolSchemas:
         """Yield the plain values of a call's arguments."""
         if call.name not in self._properties:
             root = self.of.get(call.name, {})
-            self._properties[call.name] = _mapping(_resolved(root.get("properties"), root))
+            self._properties[call.name] = as_object(_resolved(root.get("properties"), root))
         properties = self._properties[call.name]
         for name, value in call.arguments.items():
-            yield from _plain(str(name), value, _mapping(properties.get(name)))
+            yield from _plain(str(name), value, as_object(properties.get(name)))
 
 
 def _plain(path: str, value: Any, schema: Mapping[str, Any]) -> Iterator[Argument]:
     if isinstance(value, Mapping):
         for name, entry in value.items():
-            inner = _mapping(_mapping(schema.get("properties")).get(name))
+            inner = as_object(as_object(schema.get("properties")).get(name))
             yield from _plain(f"{path}.{name}", entry, inner)
     elif isinstance(value, list | tuple):
         for place, entry in enumerate(value):
-            yield from _plain(f"{path}[{place}]", entry, _mapping(schema.get("items")))
+            yield from _plain(f"{path}[{place}]", entry, as_object(schema.get("items")))
     else:
         yield Argument(path, value, schema)
 
@@ -95,11 +95,7 @@ def stands_in_schema(value: Any, schema: Mapping[str, Any]) -> bool:
     if any(same_value(value, one) for one in (*listed, schema.get("default"), schema.get("const"))):
         return True
     parts = (one for key in ("anyOf", "oneOf", "allOf") for one in _list(schema.get(key)))
-    return any(stands_in_schema(value, _mapping(one)) for one in parts)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return any(stands_in_schema(value, as_object(one)) for one in parts)
 
 
 def _list(value: Any) -> list[Any]:
@@ -113,7 +109,7 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
         if isinstance(reference, str) and reference.startswith("#/"):
             target: Any = root
             for key in reference[2:].split("/"):
-                target = _mapping(target).get(key)
-            return _resolved(_mapping(target), root, depth + 1) if depth < MOST_REFERENCES else {}
+                target = as_object(target).get(key)
+            return _resolved(as_object(target), root, depth + 1) if depth < MOST_REFERENCES else {}
         return {key: _resolved(one, root, depth) for key, one in schema.items()}
     return [_resolved(one, root, depth) for one in schema] if isinstance(schema, list) else schema

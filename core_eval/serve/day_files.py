@@ -33,7 +33,7 @@ def outdated(
     """
     files = [path for path in folder.rglob("*") if DAY_FILE.fullmatch(path.name)]
     files.sort(key=lambda path: (path.name, path))
-    sizes = {path: path.stat().st_size + _size(wal_of(path)) for path in files}
+    sizes = {path: path.stat().st_size + size_of(wal_of(path)) for path in files}
     total = sum(sizes.values())
     first = day_of(now - days * DAY) if days is not None else ""
     going = []
@@ -64,5 +64,6 @@ def to_copy(folder: Path, target: Path, now: float) -> list[tuple[Path, Path]]:
     ]
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Return the size of a file, bytes; 0 where there is none."""
     return path.stat().st_size if path.is_file() else 0

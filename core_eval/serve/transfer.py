@@ -23,7 +23,7 @@ from typing import Any
 from core_eval.log import LogError
 from core_eval.log.episode_copy import MOST_BYTES, finished, packed, store
 from core_eval.serve.cut_work import WorkNote
-from core_eval.serve.day_files import day_of, logs
+from core_eval.serve.day_files import day_of, logs, size_of
 from core_eval.serve.serve_file import broker_of
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.connection import MqttConnection
@@ -205,7 +205,7 @@ class Collector:
             self._offered[known] = size, name
         elif head.get("op") == "piece":
             # Of another start of this collector: it has to be offered anew.
-            if known not in self._offered or head.get("from") != _size(part):
+            if known not in self._offered or head.get("from") != size_of(part):
                 return None
             with part.open("ab") as file:
                 file.write(body)
@@ -213,7 +213,7 @@ class Collector:
         else:
             return None
         size, _ = self._offered[known]
-        there = _size(part)
+        there = size_of(part)
         if there < size:
             return {"op": "have", "bytes": there}
         data = part.read_bytes()
@@ -226,10 +226,6 @@ class Collector:
         with suppress(KeyError):
             del self._offered[known]
         return {"op": "stored"}
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0
 
 
 TABLES = (

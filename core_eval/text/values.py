@@ -1,4 +1,4 @@
-"""Equality of JSON values; booleans never equal numbers."""
+"""What JSON values are, and whether two are equal; booleans never equal numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ ROUNDING = 1e-9
 def is_number(value: object) -> bool:
     """Return whether it is an integer or a float; a boolean is not a number here."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def as_object(value: object) -> Mapping[str, Any]:
+    """Return what foreign JSON should have as an object; an empty one where it is none."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def as_float(value: float) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, Failure, Need, Report, SettleStep, Step
 from devices.drivers.patterns import Pattern
+from devices.drivers.settings import listed
 from devices.drivers.templates import TemplateError, check_bytes, literal_text, names_in
 from devices.drivers.values import Number, OptionRef, Value
 
@@ -51,7 +52,7 @@ class _Checker:
             yield from self._template(topic, ("subscribe", index), unasked)
         for name in driver.stop.remember:
             if name not in driver.memory:
-                yield ("stop", "remember", name), f"is not in `memory`; there are {_listed(driver.memory)}"
+                yield ("stop", "remember", name), f"is not in `memory`; there are {listed(driver.memory)}"
         for index, message in enumerate(driver.stop.publish):
             names = self._with_table(message.for_each)
             if names is None:
@@ -138,7 +139,7 @@ class _Checker:
             yield from self._value(step.wait, (*at, "wait"), inner)
         for key, value in (step.set or {}).items():
             if key not in self.driver.memory:
-                yield (*at, "set", key), f"is not in `memory`; there are {_listed(self.driver.memory)}"
+                yield (*at, "set", key), f"is not in `memory`; there are {listed(self.driver.memory)}"
             yield from self._value(value, (*at, "set", key), inner)
         yield from self._patterns(step.expect or [], (*at, "expect"), inner)
         yield from self._patterns(step.read, (*at, "read"), inner)
@@ -155,7 +156,7 @@ class _Checker:
 
     def _macro(self, name: str, at: Place, names: _Names, within: tuple[str, ...]) -> Iterator[Fault]:
         if name not in self.driver.macros:
-            yield (*at, "use"), f"no such macro; there are {_listed(self.driver.macros)}"
+            yield (*at, "use"), f"no such macro; there are {listed(self.driver.macros)}"
         elif name in within:
             yield (*at, "use"), f"the macro {name} uses itself"
         else:
@@ -195,11 +196,11 @@ class _Checker:
     def _sensor(self, sample: str, at: Place) -> Iterator[Fault]:
         declared = None if self.device.rules is None else self.device.rules.sensors
         if declared is not None and sample not in declared and sample.partition(".")[0] not in declared:
-            yield at, f"{self.device.name} has no such sensor; there are {_listed(declared)}"
+            yield at, f"{self.device.name} has no such sensor; there are {listed(declared)}"
 
     def _need(self, need: Need, at: Place, names: _Names) -> Iterator[Fault]:
         if need.remembered is not None and need.remembered not in self.driver.memory:
-            yield (*at, "remembered"), f"is not in `memory`; there are {_listed(self.driver.memory)}"
+            yield (*at, "remembered"), f"is not in `memory`; there are {listed(self.driver.memory)}"
         if need.near is not None:
             yield from self._value(need.near, (*at, "near"), names)
             yield from self._number(need.within, (*at, "within"))
@@ -217,7 +218,7 @@ class _Checker:
                 f"the tool has no argument {value.argument!r}; it has {', '.join(sorted(names.arguments))}",
             )
         if value.option is not None and value.option not in self.driver.options:
-            yield at, f"no option {value.option!r}; there are {_listed(self.driver.options)}"
+            yield at, f"no option {value.option!r}; there are {listed(self.driver.options)}"
         if value.capture is not None and value.capture not in self.captured:
             yield at, f"no pattern captures {value.capture!r}"
         if value.remembered is not None:
@@ -241,7 +242,7 @@ class _Checker:
         if isinstance(number, OptionRef):
             option = self.driver.options.get(number.option)
             if option is None:
-                yield at, f"no option {number.option!r}; there are {_listed(self.driver.options)}"
+                yield at, f"no option {number.option!r}; there are {listed(self.driver.options)}"
             elif isinstance(option.default, str | bool):
                 yield at, f"the option {number.option} is no number"
 
@@ -281,7 +282,7 @@ class _Checker:
         return _Names(frozenset(self.base | {"row"} | set(self.driver.tables[table].columns)))
 
     def _no_table(self) -> str:
-        return f"no such table; there are {_listed(self.driver.tables)}"
+        return f"no such table; there are {listed(self.driver.tables)}"
 
 
 def _captures(driver: DriverFile) -> Iterator[str]:
@@ -299,7 +300,3 @@ def _captures_in(part: object) -> Iterator[str]:
     elif isinstance(part, list):
         for value in part:
             yield from _captures_in(value)
-
-
-def _listed(names: Mapping[str, object]) -> str:
-    return ", ".join(names) or "none"

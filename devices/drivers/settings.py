@@ -33,14 +33,14 @@ def settings_faults(
     for name, value in options.items():
         place = ("driver_options", name)
         if name not in driver.options:
-            yield place, f"driver {driver.name} has no such option; there are {_listed(driver.options)}"
+            yield place, f"driver {driver.name} has no such option; there are {listed(driver.options)}"
         elif fault := _option_fault(driver.options[name], value):
             yield place, fault
     for table, rows in tables.items():
         if table not in driver.tables:
             yield (
                 ("driver_tables", table),
-                f"driver {driver.name} has no such table; there are {_listed(driver.tables)}",
+                f"driver {driver.name} has no such table; there are {listed(driver.tables)}",
             )
             continue
         for row, cells in rows.items():
@@ -63,7 +63,7 @@ def _row_faults(driver: DriverFile, table: str, row: str, cells: Mapping[str, An
     place = ("driver_tables", table, row)
     for name, cell in cells.items():
         if name not in columns:
-            yield (*place, name), f"no such column; there are {_listed(columns)}"
+            yield (*place, name), f"no such column; there are {listed(columns)}"
         elif not _fits(columns[name], cell):
             yield (*place, name), f"must be a {columns[name].type}, not {cell!r}"
     for name, column in columns.items():
@@ -93,5 +93,6 @@ def _fits(column: Column, cell: Any) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
 
 
-def _listed(names: Mapping[str, Any]) -> str:
+def listed(names: Mapping[str, object]) -> str:
+    """Return names in a line; `none` where there are none."""
     return ", ".join(names) or "none"

@@ -11,6 +11,7 @@ from core_eval.report.page.templating import environment_of_pages
 from core_eval.report.pictures.plot import Plot, Scale
 from core_eval.report.tables.cards import (
     MEANING,
+    amount_text,
     bytes_text,
     card_columns,
     effect_columns,
@@ -121,8 +122,8 @@ def _lines(card: Card) -> list[tuple[str, str]]:
         ("cost of harm", mean_cell(card.rows, CHARGED)),
         ("of it unobserved", share_text(card.unobserved_share)),
         ("seconds each good episode", _seconds(card.each_good("agent_seconds"))),
-        ("joules each good episode", _joules(card.each_good("energy"))),
-        ("of them above idle", _joules(card.each_good(ABOVE_IDLE))),
+        ("joules each good episode", amount_text(card.each_good("energy"))),
+        ("of them above idle", amount_text(card.each_good(ABOVE_IDLE))),
         ("writes", "-" if card.tokens_per_second is None else f"{card.tokens_per_second:,.3g} tokens/s"),
         ("machine slowed down in", slowed_words(card.slowed, len(card.rows)) or "-"),
         ("memory at most", bytes_text(card.memory)),
@@ -135,7 +136,3 @@ def _lines(card: Card) -> list[tuple[str, str]]:
 
 def _seconds(value: float | None) -> str:
     return "-" if value is None else seconds_text(value)
-
-
-def _joules(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.3g}"

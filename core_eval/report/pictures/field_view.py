@@ -12,6 +12,7 @@ from core_eval.log import HarmRow, StepRow
 from core_eval.path.calls import CallStatus, StepKind
 from core_eval.report.pictures.field_shapes import Field, Point
 from core_eval.report.pictures.plot import LabelPlaces, Plot, Scale, path, short_number, ticks
+from core_eval.text.values import is_number
 from sims.world_shapes import Shape
 
 WIDTH, TALLEST = 330.0, 400.0
@@ -209,16 +210,12 @@ def _doses(field: Field, step: StepRow) -> list[tuple[Shape, Note]]:
     """Return the things that a call names beside an amount."""
     if step.status != CallStatus.OK or step.arguments is None:
         return []
-    amounts = [f"{key} {short_number(value)}" for key, value in step.arguments.items() if _amount(value)]
+    amounts = [f"{key} {short_number(value)}" for key, value in step.arguments.items() if is_number(value)]
     named = [field.shape(value) for value in step.arguments.values() if isinstance(value, str)]
     words = f"{step.tool}: {', '.join(amounts)}"
     return [
         (shape, Note(step.k, f"{words} to {shape.name}", harm=False)) for shape in named if shape and amounts
     ]
-
-
-def _amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _spot(field: Field, event: HarmRow) -> Point | None:

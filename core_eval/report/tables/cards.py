@@ -40,9 +40,9 @@ def card_columns(best: Sequence[str]) -> list[Column[Card]]:
         Column("invalid", lambda card: mean_cell(card.rows, "invalid_calls"), leaves=7, more=True),
         Column("excess cost", lambda card: mean_cell(card.rows, CHARGED), leaves=10),
         Column("unobserved", lambda card: share_text(card.unobserved_share), leaves=2, more=True),
-        Column("s each good", lambda card: _amount(card.each_good("agent_seconds")), leaves=11),
-        Column("J each good", lambda card: _amount(card.each_good("energy")), leaves=8, more=True),
-        Column("J above idle", lambda card: _amount(card.each_good(ABOVE_IDLE)), leaves=8, more=True),
+        Column("s each good", lambda card: amount_text(card.each_good("agent_seconds")), leaves=11),
+        Column("J each good", lambda card: amount_text(card.each_good("energy")), leaves=8, more=True),
+        Column("J above idle", lambda card: amount_text(card.each_good(ABOVE_IDLE)), leaves=8, more=True),
         Column("slowed", lambda card: str(len(card.slowed) or "-"), leaves=3, more=True),
         Column("memory", lambda card: bytes_text(card.memory), leaves=12),
         Column("licence", lambda card: visible(card.licence or "-"), "words", leaves=1, more=True),
@@ -76,7 +76,8 @@ def _of(card: Card, heading: str) -> str:
     return f"{good} of {count}" if count else "-"
 
 
-def _amount(value: float | None) -> str:
+def amount_text(value: float | None) -> str:
+    """Return an amount with three digits; a dash where it is not known."""
     return "-" if value is None else f"{value:,.3g}"
 
 
