@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--every", default="10min", help="how often each rig gets a run")
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--fail-every", type=float, default=600.0, help="s between two failures of one rig")
-    parser.add_argument("--warm-up", type=float, default=600.0, help="episodes of the steady run")
+    parser.add_argument("--warm-up", type=float, default=30.0, help="episodes of the steady run")
     parser.add_argument("--period", type=float, default=5.0, help="s between two samples")
     parser.add_argument("--simulators", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -101,7 +101,7 @@ class CutRun:
     def told(self, log: Path) -> str:
         """Return where it was cut, and what is known of its rig."""
         if self.last is None:
-            return f"before its first episode in {log}"
+            return f"before its first episode, as far as {log} tells"
         if self.last.status in ("completed", "stopped"):
             return f"after episode {self.last.id} of {log}"
         known = {"confirmed": "its rig's stop was confirmed", None: "whether its rig stopped is not known"}

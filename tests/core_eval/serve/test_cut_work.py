@@ -145,10 +145,13 @@ def test_rest_needs_a_log_that_a_power_cut_does_not_shorten(tmp_path: Path) -> N
         Field(tmp_path, MACHINE, ", after_cut: rest").schedule()
 
 
-def test_what_had_not_begun_begins_with_its_own_seed(tmp_path: Path) -> None:
+def test_what_had_not_begun_begins_with_its_own_seed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     here = Field(tmp_path, SIMULATOR)
-    here.cut(episodes=0)
+    log = here.cut(episodes=0)
     here.service()
+    assert f"before its first episode, as far as {log} tells; it begins anew" in capsys.readouterr().out
     assert "--seed=7" in here.given[0] and "--resume" not in here.given[0]
 
 
