@@ -1,37 +1,59 @@
 """The whole bridge on a virtual clock: host, rig process, broker or line, and board, with faults by a seed.
 
-    python benchmarks/simulate_bridge.py [--seeds 0:1000] [--jobs 1]
+    python benchmarks/simulate_bridge.py [--seeds 0:1000] [--jobs 1] [--kept FILE]
     python benchmarks/simulate_bridge.py --replay 4711
     python benchmarks/simulate_bridge.py --bugs [--seeds 0:1000] [--bug WORDS]
 
 The code of the bridge and of a run's episode is the product's own, paho-mqtt included. Threads, clocks,
-sockets, processes, the serial line and the broker are simulated (tests/support/simulated_bridge). `--replay`
-prints what happened in one world, and the smallest plan that still fails. `--bugs` puts back bugs of the
-project's past and takes out safeguards, one at a time, and prints the first seed that finds each.
+sockets, processes, the serial line and the broker are simulated (tests/support/simulated_bridge). Of a world
+that fails the smallest plan that still fails is printed; `--replay` prints what happened in it. With `--kept`
+a search that was cut short goes on: the file has a line for each piece that is done. `--bugs` puts back bugs
+of the project's past and takes out safeguards, one at a time, and prints the first seed that finds each.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from simulated_bridge.bugs import BUGS, Planted
-from simulated_bridge.scenario import Simulations, drawn, shrunk
+from simulated_bridge.scenario import Simulations, drawn, explained, smallest
 
 CHUNK = 125
+"""Worlds of one piece."""
 
 
-def failing(seeds: range) -> tuple[range, dict[int, dict[str, str]], Counter[str]]:
-    """Return what did not hold, by seed, and how many faults of each kind struck."""
-    found, kinds = {}, Counter[str]()
+@dataclass(frozen=True)
+class Piece:
+    """What became of some worlds.
+
+    Attributes:
+        first, end: the first seed, and the one after the last.
+        found: of each that failed what to print.
+        kinds: how many faults of each kind struck.
+        cpu_seconds: what it cost.
+    """
+
+    first: int
+    end: int
+    found: list[str]
+    kinds: dict[str, int]
+    cpu_seconds: float
+
+
+def failing(seeds: range) -> Piece:
+    """Run worlds, and return what became of them."""
+    found, kinds, began = [], Counter[str](), time.process_time()
     with Simulations() as simulations:
         for seed in seeds:
             plan = drawn(seed)
@@ -39,8 +61,8 @@ def failing(seeds: range) -> tuple[range, dict[int, dict[str, str]], Counter[str
             kinds[f"{plan.link} worlds"] += 1
             broken, _ = simulations.run(plan)
             if broken:
-                found[seed] = dict(broken)
-    return seeds, found, kinds
+                found.append(explained(simulations, plan, broken))
+    return Piece(seeds.start, seeds.stop, found, dict(kinds), round(time.process_time() - began, 2))
 
 
 def first_failing(number: int, seeds: range) -> tuple[int, int | None, dict[str, str], Planted]:
@@ -62,7 +84,7 @@ def replay(seed: int) -> int:
         if not broken:
             print("all invariants hold")
             return 0
-        small = shrunk(plan, lambda smaller: simulations.run(smaller)[0].keys() & broken.keys())
+        small = smallest(simulations, plan, broken)
         if small != plan:
             _, trace = simulations.run(small, traced=True)
             print("\nthe smallest plan that still fails:", *small.lines(), *trace, sep="\n")
@@ -74,19 +96,25 @@ def chunks(seeds: range) -> Iterator[range]:
         yield range(start, min(start + CHUNK, seeds.stop))
 
 
-def search(seeds: range, jobs: int) -> int:
+def search(seeds: range, jobs: int, kept: Path | None) -> int:
     """Run worlds and print what did not hold; return the exit status."""
-    began, failed, kinds = time.monotonic(), 0, Counter[str]()
+    lines = kept.read_text().splitlines() if kept is not None and kept.exists() else []
+    done = {(one.first, one.end): one for one in (Piece(**json.loads(line)) for line in lines)}
+    pieces = [done[key] for one in chunks(seeds) if (key := (one.start, one.stop)) in done]
+    for piece in pieces:
+        print(*piece.found, sep="\n", end="\n" if piece.found else "")
     with ProcessPoolExecutor(jobs) as pool:
-        for done, found, struck in pool.map(failing, chunks(seeds)):
-            kinds += struck
-            failed += len(found)
-            for seed, broken in found.items():
-                for name, text in broken.items():
-                    print(f"seed {seed}: {name}: {text}", flush=True)
-            print(f"{done.stop - seeds.start} of {len(seeds)}", file=sys.stderr, flush=True)
-    seconds = time.monotonic() - began
-    print(f"{len(seeds)} worlds, {failed} failed, {len(seeds) / seconds:.1f} a second with {jobs} processes")
+        for piece in pool.map(failing, (one for one in chunks(seeds) if (one.start, one.stop) not in done)):
+            pieces.append(piece)
+            if kept is not None:
+                with kept.open("a") as file:
+                    file.write(json.dumps(asdict(piece)) + "\n")
+            print(*piece.found, sep="\n", end="\n" if piece.found else "", flush=True)
+            print(f"{piece.end - seeds.start} of {len(seeds)}", file=sys.stderr, flush=True)
+    kinds = sum((Counter(piece.kinds) for piece in pieces), Counter[str]())
+    failed = sum(len(piece.found) for piece in pieces)
+    cost = 1000 * sum(piece.cpu_seconds for piece in pieces) / len(seeds)
+    print(f"{len(seeds)} worlds, {failed} failed, {cost:.0f} ms of CPU time each")
     for kind, count in sorted(kinds.items()):
         print(f"  {kind}: {count}")
     return 1 if failed else 0
@@ -116,6 +144,7 @@ def main() -> int:
     )
     parser.add_argument("--seeds", default="0:1000", help="first and last but one, as 0:1000")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="goes on where this file ends")
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--bugs", action="store_true")
     parser.add_argument(
@@ -128,7 +157,7 @@ def main() -> int:
     seeds = range(int(first), int(last))
     if options.bugs:
         return hunt([k for k, one in enumerate(BUGS) if options.bug in one.name], seeds, options.jobs)
-    return search(seeds, options.jobs)
+    return search(seeds, options.jobs, options.kept)
 
 
 if __name__ == "__main__":

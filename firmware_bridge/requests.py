@@ -13,7 +13,7 @@ from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode
 from firmware_bridge.link import Link, LinkError
 from firmware_bridge.peer import Peer, Pending
-from firmware_bridge.probe import Probe, no_answer
+from firmware_bridge.probe import HELLO, Probe, no_answer
 
 LINK_BACK_SECONDS = 10.0
 """Time in which a lost link or a mute device must return, before a call is a fault and a run ends."""
@@ -101,7 +101,7 @@ class Requests:
                 until = min(until, offline + OFFLINE_GRACE)
                 if now >= until:
                     return fault("offline", f"the rig {link.name} went offline")
-            if payload and peer.pongs:
+            if peer.pongs:
                 # A device that answers pings does so during a call too.
                 heard = max(linked, peer.last_heard, pending.acked_until)
                 until = min(until, heard + LINK_BACK_SECONDS)
@@ -119,7 +119,12 @@ class Requests:
                     self._clock.get(changes, min(next_send, until) - now)
             elif not payload:
                 not_after = peer.clock.device_ms(deadline)
-                if not_after is None and peer.pongs and self._probe.measure(min(1.0, deadline - now)):
+                if not_after is None and peer.pongs:
+                    if not self._probe.measure(min(1.0, deadline - now)):
+                        # Without its latest moment, a call that is late on its way begins after its time-out.
+                        link.send(HELLO)
+                        now = self._clock.now()
+                        continue
                     not_after = peer.clock.device_ms(deadline)
                 if (now := self._clock.now()) >= deadline:
                     continue

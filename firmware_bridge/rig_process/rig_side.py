@@ -333,14 +333,20 @@ def main(
     name_process(DRIVEN)
     stay_alive()
     host = socket.socket(fileno=descriptor)
-    tell_through(lambda line: host.sendall(frame(Kind.TELL, line.encode())))
+
+    def say(kind: Kind, line: str) -> None:
+        # A host that is gone keeps nobody from stopping its rig.
+        with contextlib.suppress(OSError):
+            host.sendall(frame(kind, line.encode()))
+
+    tell_through(lambda line: say(Kind.TELL, line))
     module, _, name = opener.partition(":")
     try:
         relay = None if deadman is None else Deadman(deadman, BOOTTIME)
         first = {"stop_first": True} if successor else {}
         link: Link = getattr(import_module(module), name)(**arguments, **first)
     except LinkError as error:
-        host.sendall(frame(Kind.REFUSED, str(error).encode()))
+        say(Kind.REFUSED, str(error))
         return
     rig = RigSide(link, host, door=Door(door_name(opener, arguments)), deadman=relay)
     tell_through(rig.tell)

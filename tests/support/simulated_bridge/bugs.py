@@ -187,6 +187,17 @@ def _sends_again() -> Patches:
     ]
 
 
+@bug("a call goes out without its latest moment, as a ping is not answered", "this change", seed=112)
+def _no_latest_moment() -> Patches:
+    right = Probe.measure
+
+    def measure(self: Probe, timeout: float) -> bool:
+        right(self, timeout)
+        return True
+
+    return [(Probe, "measure", measure)]
+
+
 @bug("a call that comes too late is run", seed=170)
 def _late() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
@@ -290,15 +301,25 @@ def _late_stop() -> Patches:
     def greet(self: RigSide, late_stop: Any) -> None:
         right(self, None if late_stop is None else {**late_stop, "outcome": "confirmed"})
 
-    return [
-        (RigSide, "_greet", greet),
-        (rig_side, "strike", lambda link, moments, clock: True),
-    ]
+    return [(RigSide, "_greet", greet)]
 
 
 @bug("a stop over a lost broker is not sent once it is back")
 def _broker_forgets() -> Patches:
     return [(MqttLink, "_stop_again", lambda self, status: None)]
+
+
+@bug("a stop that went to a dead connection is not sent again", "this change")
+def _sent_once() -> Patches:
+    right = MqttLink.estop
+
+    def estop(self: MqttLink) -> StopOutcome | None:
+        waited = self._stop_waits
+        right(self)
+        self._stop_waits = waited
+        return None
+
+    return [(MqttLink, "estop", estop)]
 
 
 @bug("frames that began before a stop are taken after it")

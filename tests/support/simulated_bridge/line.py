@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import serial
 from greenlet import GreenletExit
 
+from firmware_bridge.codec import STOP_BYTE
 from simulated_bridge.scheduler import Process
 from simulated_bridge.system import WORLD, File, Module, Waiters, process
 
@@ -21,16 +23,19 @@ class Line:
         cut: the host's adapter is out.
         noise: probability that a byte arrives as another one.
         loss: probability that a piece of output is lost.
+        slow: seconds from one look of the device at its input to the next, once some has come.
+        on_word: called when a stop (True) or a reset arrives at the device.
         on_open: called when the host opens its port; many boards reset then.
     """
 
     def __init__(self) -> None:
         self.cut = False
-        self.noise = self.loss = 0.0
+        self.noise = self.loss = self.slow = 0.0
         self.port: Port | None = None
         self.uart: Uart | None = None
         self.holder: Process | None = None
         self.random = Random(WORLD[0].random.getrandbits(32))
+        self.on_word: Callable[[bool], None] = lambda stop: None
         self.on_open = lambda: None
 
     def sever(self) -> None:
@@ -63,17 +68,23 @@ class _Way:
     def __init__(self) -> None:
         self.free_at = 0.0
         self.epoch = 0
+        self._last: tuple[float, bytes, Any] = (0.0, b"", None)
 
     def send(self, data: bytes, arrive: Any) -> None:
         here = WORLD[0]
         begun = max(here.now, self.free_at)
         self.free_at = begun + len(data) * BYTE_SECONDS
-        epoch = self.epoch
+        epoch, self._last = self.epoch, (begun, data, arrive)
         here.at(self.free_at, lambda: arrive(data) if epoch == self.epoch else None)
 
     def drop(self) -> None:
+        now = WORLD[0].now
+        begun, data, arrive = self._last
+        if begun <= now < self.free_at:
+            # What has left arrives, and may be half a line.
+            arrive(data[: int((now - begun) / BYTE_SECONDS)])
         self.epoch += 1
-        self.free_at = WORLD[0].now
+        self.free_at = now
 
 
 class Port(File):
@@ -181,15 +192,21 @@ class Uart(File):
         self._line = LINE[0]
         self._line.uart = self
         self.inbox = bytearray()
+        self._looks_at = 0.0
         self._way = _Way()
 
     def readable(self) -> bool:
-        return bool(self.inbox)
+        return bool(self.inbox) and WORLD[0].now >= self._looks_at
 
     def take(self, data: bytes) -> None:
         if not self.closed:
+            here = WORLD[0]
+            if not self.inbox:
+                self._looks_at = here.now + self._line.slow
+            if STOP_BYTE in data or b'"reset"' in data:
+                self._line.on_word(data.rfind(STOP_BYTE) > data.rfind(b'"reset"'))
             self.inbox += data
-            self.watchers.wake()
+            here.at(self._looks_at, self.watchers.wake)
 
     def write(self, data: bytes) -> int:
         WORLD[0].overtake()

@@ -26,6 +26,7 @@ import serial
 
 import core_eval.rig.opening
 import core_eval.run.episode
+from core_eval.log import liveness, writer
 from core_eval.run import provenance
 from devices.rig_motion import Event as Happened
 from devices.rig_motion import Motion, RigMotion
@@ -138,10 +139,14 @@ def watched(on: Any) -> Any:
         if event is Happened.RESET or (event is Happened.DRIVE and not self.halted):
             plant.confirmed = False
         changed = bool(on(self, event))
+        if event is Happened.HALT:
+            here.asked_to_stop(here.this.process)  # type: ignore[attr-defined]
         if changed and self.state is Motion.STANDING:
             here.say(f"{here.this.process.name}: it stands")
             if plant.moving:
                 here.find("false confirmation", f"{here.this.process.name} says that it stands, and it moves")
+            if not plant.confirms:
+                here.find("false confirmation", f"{here.this.process.name} says that it stands, unconfirmed")
             plant.confirmed = True
         return changed
 
@@ -186,6 +191,10 @@ def simulated_system() -> Iterator[None]:
         put(core_eval.run.episode, "UsageMonitor", NoCost)
         put(core_eval.run.episode, "find_meter", lambda: None)
         put(provenance, "version", cache(provenance.version))
+        put(writer, "version", cache(writer.version))
+        for name in ("_boot_id", "_start"):
+            put(liveness, name, cache(getattr(liveness, name)))
+        put(core_eval.run.episode, "is_model", lambda spec: False)
         system.PROGRAMS[:] = [rig_program]
         yield
     finally:

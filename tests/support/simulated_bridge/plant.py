@@ -11,11 +11,14 @@ from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
+from firmware_bridge.messages import DeviceMessage, Status
 from simulated_bridge.scheduler import Machine, Process, World
 from simulated_bridge.system import Event
 
 NO_WATCHDOG = 10_000_000
 """Milliseconds of a board that has none."""
+HEARD = 0.2
+"""Seconds in which a device has heard what it was told."""
 
 
 @dataclass
@@ -48,7 +51,6 @@ class Plant:
         self.world, self.seconds, self.coast, self.unwinds = world, seconds, coast, unwinds
         self.confirms = confirms
         self.moving = False
-        self.moved_at = 0.0
         self.confirmed = False
         self.logged: set[float] = set()
         self.over: set[float] = set()
@@ -71,7 +73,6 @@ class Plant:
         done = Execution(marker, boot)
         self.executions.append(done)
         self.moving = True
-        self.moved_at = world.now
         self._turn += 1
         return done
 
@@ -108,6 +109,7 @@ class Rover:
         self._plant, self._boot = plant, boot
         self._born = plant.world.now
         self._emit: Emit = lambda sample: None
+        self.unwinding = False
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         plant, began = self._plant, self._plant.world.now
@@ -120,7 +122,9 @@ class Rover:
         if stopped:
             plant.brake()
             done.ended = "stopped"
+            self.unwinding = True
             plant.world.sleep(plant.unwinds)
+            self.unwinding = False
             return Outcome("fault", code="stopped", message="stopped", **times)
         plant.rest()
         done.ended = "ok"
@@ -149,6 +153,13 @@ class Rover:
         return None
 
 
+class Unwatched(DeviceEndpoint):
+    """The endpoint of a board without a watchdog."""
+
+    def _status(self, state: str) -> Status:
+        return super()._status(state).model_copy(update={"watchdog_ms": None})
+
+
 class Board:
     """The board: it can be reset, and stand still."""
 
@@ -157,7 +168,9 @@ class Board:
         self._port, self._watchdog = port, watchdog
         self._machine = Machine()
         self.boots = 0
+        self.thawed, self.slow, self.words = 0.0, 0.0, 0
         self.process: Process
+        self.endpoint: DeviceEndpoint
         self.start()
 
     def start(self) -> None:
@@ -170,13 +183,53 @@ class Board:
             rover = Rover(self.plant, boot)
             watchdog = int(self._watchdog * 1000) or NO_WATCHDOG
             try:
-                DeviceEndpoint(rover, self._port(), watchdog_ms=watchdog).start()
+                port = self._port()
+                self._watch(port, rover)
+                kind = DeviceEndpoint if self._watchdog else Unwatched
+                self.endpoint = endpoint = kind(rover, port, watchdog_ms=watchdog)
+                endpoint.start()
             except LinkError:
                 # Its supervisor starts it again.
                 self.reset(1.0)
             Event().wait()
 
         process.spawn(run, "main")
+
+    def _watch(self, port: Port, rover: Rover) -> None:
+        send, world = port.send, self.world
+
+        def watched(message: DeviceMessage, payload: bytes) -> None:
+            if message.op == "status" and message.state == "online" and rover.unwinding:
+                world.find("online too early", "the device says online, and a stopped call has not ended")
+            send(message, payload)
+
+        port.send = watched  # type: ignore[method-assign]
+
+    def stall(self) -> None:
+        """Stand still, until `thaw`."""
+        self.process.freeze(stopped=False)
+
+    def thaw(self, process: Process) -> None:
+        """Go on."""
+        process.thaw()
+        self.thawed = self.world.now
+
+    def on_word(self, stop: bool) -> None:
+        """Require that a stop which has arrived holds, unless a reset follows it."""
+        self.words += 1
+        word, process, world = self.words, self.process, self.world
+
+        def check() -> None:
+            if self.words != word or process.dead:
+                return
+            if process.frozen or world.now - self.thawed < heard:
+                world.after(heard, check)
+            elif self.endpoint.state != "estop":
+                world.find("stop undone", "the device is not stopped, and was told so last")
+
+        heard = HEARD + self.slow
+        if stop:
+            world.after(heard, check)
 
     def reset(self, seconds: float) -> None:
         """Lose power for so long; the machine brakes."""

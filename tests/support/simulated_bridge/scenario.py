@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -26,12 +26,13 @@ from core_eval.run.episode_start import Assignment
 from devices.outcome import StopOutcome
 from firmware_bridge.freeze_watch import FREEZE_SECONDS
 from firmware_bridge.link import Port
+from firmware_bridge.mqtt.address import Topics
 from firmware_bridge.mqtt.link import MqttPort
 from firmware_bridge.serial.port import SerialPort
 from simulated_bridge import broker, line, system
 from simulated_bridge.patches import simulated_system
 from simulated_bridge.plant import Board, Plant
-from simulated_bridge.scheduler import Machine, Process, World
+from simulated_bridge.scheduler import START, Machine, Process, World
 
 LONGEST = 400.0
 """Seconds of virtual time after which a world that has not ended is stuck."""
@@ -39,6 +40,8 @@ COLLECTED = 40
 """Worlds between two collections of what is no longer used."""
 LENGTHS = (0.0, 0.05, 0.3, 1.0, 2.5, 6.0, 6.0, 30.0)
 """Lengths of a call that are drawn, in s."""
+LONG = (30.0, 30.0, 90.0)
+"""Lengths of a first call that every fault finds at work; the last one on a board without a watchdog."""
 TIMEOUTS = (20.0, 20.0, 3.0)
 """Time-outs of a call that are drawn, in s."""
 BURST = 2.5
@@ -49,8 +52,12 @@ SILENT = 5.0
 """Seconds in which the rig process must have stopped the rig of a host that stands still."""
 SLACK = 0.5
 """Seconds by which a thread may come late."""
-SETTLE = 12.0
-"""Seconds in which a machine without a host must have come to rest: watchdog, coasting, slowness."""
+HEEDED = 8.0
+"""Seconds without a fault in which a stop that was asked for must have stopped the rig."""
+SETTLE = 7.0
+"""Seconds, after its watchdog's, in which a machine without a host must have come to rest."""
+HINDERS = ("cable out", "noise", "loss", "rig process killed", "rig process frozen", "suspended")
+"""Faults that may keep a rig process from stopping its rig in time."""
 
 Faults = Mapping[str, tuple[float, float]]
 ON_ANY: Faults = {
@@ -77,15 +84,42 @@ FAULTS: Mapping[str, Faults] = {
         "host parted": (0.2, 20.0),
         "board parted": (0.2, 20.0),
         "disorder": (0.5, 8.0),
+        "stopped by another": (0.0, 0.0),
     },
 }
 """Faults of each link, and the shortest and longest time that each lasts, in s."""
-NEAR = {"host frozen": (2.0, 3.5)}
+WATCHDOGS = {"serial": (2.0, 5.0, 0.0, 0.0), "mqtt": (2.0, 5.0, 10.0, 10.0)}
+"""Watchdogs of boards that are drawn, in s; 0: none."""
+NEAR = {"host frozen": (2.0, 3.2), "broker gone": (0.2, 3.0), "board stalls": (1.5, 5.0)}
 """Times about a limit of the bridge, which every other fault of that kind gets."""
+TOGETHER: Mapping[str, Sequence[Mapping[str, tuple[float, float]]]] = {
+    "serial": (
+        {"host frozen": (2.4, 3.0)},
+        {"host frozen": (2.6, 3.0)},
+        {"host frozen": (5.5, 9.0)},
+        {"cable out": (4.0, 14.0), "host killed": (0.1, 4.0)},
+        {"board stalls": (1.5, 5.0), "host killed": (0.1, 4.0)},
+    ),
+    "mqtt": (
+        {"host frozen": (3.1, 5.0), "broker gone": (0.5, 4.0)},
+        {"broker gone": (3.5, 8.0), "host frozen": (3.1, 5.0)},
+        {"broker gone": (0.5, 5.0), "stop pressed": (0.0, 0.0)},
+        {"disorder": (6.0, 10.0), "stopped by another": (0.0, 0.0)},
+        {"stopped by another": (0.0, 0.0), "disorder": (6.0, 10.0)},
+    ),
+}
+"""Faults for each of which a safeguard of its own stands, where others do not mask it: half of the worlds
+have one of these, the second within the first."""
 LAST = 16.0
 """Latest moment of a fault, in s."""
+EARLY = 2.0
+"""Seconds in which a run has opened, stopped and reset its rig."""
+OFTEN = ("host killed", "host frozen", "stop pressed")
+"""These are drawn twice as often."""
 ENDS = ("host killed", "host frozen", "suspended", "rig process killed", "rig process frozen")
 """Of these a board without a watchdog gets one: nothing but host and rig process can stop it."""
+AFTERMATH = {"disorder": 9.0, "suspended": 5.0, "board reset": 1.0, "rig process killed": 4.0}
+"""Seconds by which a fault's effect outlasts it."""
 URLS = {"serial": "serial:///dev/ttyRIG", "mqtt": "mqtt://localhost/rig"}
 
 
@@ -111,6 +145,7 @@ class Scenario:
         timeout: a call's, in s.
         thinks: seconds between two calls.
         watchdog: the board's, in s; 0: it has none.
+        slow: seconds from one look of a board at its serial input to the next.
         resets: whether the board resets when its port is opened.
         logind: whether the host's machine tells of a suspend.
     """
@@ -125,6 +160,7 @@ class Scenario:
     timeout: float
     thinks: float
     watchdog: float
+    slow: float
     resets: bool
     logind: bool
 
@@ -134,7 +170,7 @@ class Scenario:
             f"seed {self.seed}: {self.link}; coasts {self.coast:g} s, confirms its stop: {self.confirms}, "
             f"a stopped call ends in {self.unwinds:g} s, time-out {self.timeout:g} s, "
             f"thinks {self.thinks:g} s, watchdog {self.watchdog:g} s, "
-            f"resets on open: {self.resets}, logind: {self.logind}"
+            f"looks at its input every {self.slow:g} s, resets on open: {self.resets}, logind: {self.logind}"
         )
         for number, calls in enumerate(self.calls):
             yield f"  run {number}: calls of {', '.join(f'{one:g}' for one in calls) or 'nothing'} s"
@@ -148,24 +184,36 @@ def drawn(seed: int) -> Scenario:
     """Return the scenario of a seed."""
     random = Random(seed)
     link = random.choice(list(FAULTS))
+    together = random.choice(TOGETHER[link]) if random.random() < 0.5 else {}
+    watchdog = random.choice(WATCHDOGS[link][1 if together else 0 :])
+    lasts = random.random() < (0.7 if together else 0.3)
     calls = tuple(
-        tuple(random.choice(LENGTHS) for _ in range(random.randrange(1, 5)))
-        for _ in range(random.randrange(1, 3))
+        (
+            *((random.choice(LONG if not watchdog else LONG[:-1]),) if lasts and not run else ()),
+            *(random.choice(LENGTHS) for _ in range(random.randrange(1, 5 - lasts))),
+        )
+        for run in range(random.choice((1, 2, 2)))
     )
-    watchdog = random.choice((2.0, 5.0, 0.0) if link == "serial" else (2.0, 5.0))
     faults: list[Fault] = []
-    for _ in range(random.choice((0, 1, 2, 2, 3, 3, 4, 5))):
+    for kind, span in together.items():
+        # What disturbs a board's start must be there when a run opens it.
+        at = random.uniform(0.0, EARLY if kind == "board stalls" else random.choice((EARLY, LAST)))
+        if faults:
+            at = faults[0].at + random.uniform(0.0, max(0.5, faults[0].seconds))
+        faults.append(Fault(kind, round(at, 3), round(random.uniform(*span), 3)))
+    for _ in range(random.choice((0, 0, 1) if together else (0, 1, 1, 2, 2, 3, 3, 4, 5))):
         kinds = [kind for kind in FAULTS[link] if watchdog or kind not in ENDS or not _ends(faults)]
         if not watchdog:
             # What kills host and rig process at once, or one of them while the other stands still, leaves
             # nothing that stops such a board.
             kinds.remove("all killed")
-        kind = random.choice(kinds)
+        kind = random.choice([*kinds, *(kind for kind in OFTEN if kind in kinds)])
         low, high = NEAR[kind] if kind in NEAR and random.random() < 0.5 else FAULTS[link][kind]
-        at = random.uniform(0.0, LAST)
+        at = random.uniform(0.0, random.choice((EARLY, LAST, LAST, LAST)))
         if faults and random.random() < 0.5:
-            # Many a bug shows only where one fault follows another.
-            at = faults[-1].at + random.uniform(0.0, BURST)
+            # Many a bug shows only where one fault follows another, or comes at its end.
+            last = faults[-1]
+            at = random.choice((last.at, last.at, last.at + last.seconds)) + random.uniform(0.0, BURST)
         faults.append(Fault(kind, round(at, 3), round(random.uniform(low, high), 3)))
     return Scenario(
         seed,
@@ -173,11 +221,12 @@ def drawn(seed: int) -> Scenario:
         calls,
         tuple(sorted(faults, key=lambda one: one.at)),
         coast=random.choice((0.0, 0.05, 0.3, 0.8)),
-        confirms=random.random() < 0.6,
+        confirms=random.random() < 0.5,
         unwinds=random.choice((0.0, 0.0, 0.5, 1.5)),
         timeout=random.choice(TIMEOUTS),
-        thinks=random.choice((0.0, 0.0, 0.5, 2.0)),
+        thinks=random.choice((2.0, 5.0) if "disorder" in together else (0.0, 0.0, 0.5, 2.0)),
         watchdog=watchdog,
+        slow=random.choice((0.0, 0.0, 0.1, 0.3, 0.3)) if link == "serial" else 0.0,
         resets=random.random() < 0.2,
         logind=random.random() < 0.5,
     )
@@ -261,13 +310,17 @@ class Bridge:
         self.markers = markers
         self.plant = Plant(world, seconds, plan.coast, plan.unwinds, confirms=plan.confirms)
         world.plant, world.has_logind = self.plant, plan.logind  # type: ignore[attr-defined]
+        world.asked_to_stop = self._expect_heed  # type: ignore[attr-defined]
         self.board = Board(world, self.plant, self._port, plan.watchdog)
+        self.line.on_word = self.board.on_word
+        self.line.slow = self.board.slow = plan.slow
         if plan.resets:
             self.line.on_open = lambda: self.board.reset(0.3)
         self.host: Process | None = None
         self.button = StopButton()
         self.runs: list[int] = []
         self.woken = 0.0
+        self._to_heed: list[Any] = []
         self.ended: dict[int, str] = {}
 
     def _port(self) -> Port:
@@ -286,9 +339,11 @@ class Bridge:
                     return world.findings
                 world.run(world.now + world.random.choice((0.0, 0.5, 3.0)))
             # Once all faults are over, a run must work.
-            world.run(max([world.now, *(1000.0 + one.at + one.seconds + 6.0 for one in self.plan.faults)]))
-            if not world.run(world.now + SETTLE, lambda: not self.plant.moving):
-                world.find("not stopped", f"it still moves {SETTLE:g} s after the last host")
+            ends = (one.at + one.seconds + max(6.0, AFTERMATH.get(one.kind, 0.0)) for one in self.plan.faults)
+            world.run(max([world.now, *(START + one for one in ends)]))
+            rests = SETTLE + self.plan.watchdog
+            if not world.run(world.now + rests, lambda: not self.plant.moving):
+                world.find("not stopped", f"it still moves {rests:g} s after the last host")
             self._start(len(self.markers), [self.last])
             if not world.run(world.now + LONGEST, lambda: self._host_is_gone()):
                 self._stuck("the run after all faults")
@@ -355,6 +410,8 @@ class Bridge:
             case "disorder":
                 self.broker.disorder = True
                 over(lambda: setattr(self.broker, "disorder", False))
+            case "stopped by another":
+                self.broker.route(Topics("rig").of("estop"), b"", retain=False)
             case "broker gone":
                 self.broker.stop()
                 over(self.broker.start)
@@ -366,19 +423,19 @@ class Bridge:
                 self.board.reset(fault.seconds)
             case "board stalls":
                 stalled = self.board.process
-                stalled.freeze(stopped=False)
-                over(stalled.thaw)
+                self.board.stall()
+                over(lambda: self.board.thaw(stalled))
             case "host killed":
                 self._kill([host])
             case "rig process killed":
                 self._kill(rigs)
-                self._expect_stop(fault, REPLACED)
+                self._expect_stop(fault, REPLACED, FAULTS["serial"])
             case "all killed":
                 self._kill([host, *rigs])
             case "host frozen":
                 self._freeze([host], over)
                 if self.plan.link == "serial" and fault.seconds > SILENT:
-                    self._expect_stop(fault, SILENT)
+                    self._expect_stop(fault, SILENT, HINDERS)
             case "rig process frozen":
                 self._freeze(rigs, over)
             case "suspended":
@@ -393,10 +450,10 @@ class Bridge:
             self.plant.asleep.append((since, self.world.now))
         self.woken = self.world.now
 
-    def _expect_stop(self, fault: Fault, within: float) -> None:
+    def _expect_stop(self, fault: Fault, within: float, hinders: Collection[str]) -> None:
         """Require that the rig is stopped within so many seconds, unless another fault may hinder that."""
         plant, world = self.plant, self.world
-        others = [one for one in self.plan.faults if one is not fault]
+        others = [one for one in self.plan.faults if one is not fault and one.kind in hinders]
         if any(one.at <= fault.at + within and one.at + one.seconds + within >= fault.at for one in others):
             return
         at_work = plant.at_work
@@ -407,6 +464,24 @@ class Bridge:
 
         if plant.moving and not self._host_is_gone():
             world.after(within, check)
+
+    def _expect_heed(self, asked: Process) -> None:
+        """Require that a stop is heeded, once nothing has hindered it for so long, while who asked lives."""
+        plant, world, at_work = self.plant, self.world, self.plant.at_work
+        if not plant.moving or at_work in self._to_heed:
+            return
+        self._to_heed.append(at_work)
+        since = world.now
+        for fault in self.plan.faults:
+            began = START + fault.at
+            if began < since + HEEDED:
+                since = max(since, began + fault.seconds + AFTERMATH.get(fault.kind, 0.0))
+
+        def check() -> None:
+            if plant.moving and at_work is plant.at_work and not asked.dead:
+                world.find("not stopped", f"it moves {HEEDED:g} s after {asked.name} has asked for a stop")
+
+        world.at(since + HEEDED, check)
 
     def _kill(self, processes: list[Process | None]) -> None:
         for one in processes:
@@ -506,6 +581,8 @@ class Simulations:
                 self._log.close()
                 self._log.path.unlink()
             self._log = RunLog(Path(self._folder.name) / f"{self._runs}.db")
+            # Nothing here is kept.
+            self._log.connection.execute("PRAGMA synchronous = OFF")
         self._runs += 1
         if self._runs % COLLECTED == 0:
             gc.collect()
@@ -548,13 +625,14 @@ def _noted(plant: Plant) -> Iterator[None]:
     def end(self: EpisodeLog, status: Any, reason: Any, error: Any, stop: Any, said: str = "") -> Any:
         if stop is StopOutcome.CONFIRMED and plant.moving:
             world.find("false confirmation", "the episode's stop is logged as confirmed, and it moves")
+        if stop is StopOutcome.CONFIRMED and not plant.confirms:
+            world.find("false confirmation", "a stop is logged as confirmed by a device that cannot")
         return right[2](self, status, reason, error, stop, said)
 
     def note(self: Recorder, state: str, detail: Any = None) -> None:
-        if state == "late stop" and detail["outcome"] == "confirmed" and plant.moving:
-            world.find(
-                "false confirmation", "the stop of the host before is logged as confirmed, and it moves"
-            )
+        if state == "late stop" and detail["outcome"] == "confirmed" and (plant.moving or not plant.confirms):
+            text = "and it moves" if plant.moving else "by a device that cannot"
+            world.find("false confirmation", f"the stop of the host before is logged as confirmed, {text}")
         noted(self, state, detail)
 
     EpisodeLog.intent, EpisodeLog.result, EpisodeLog.end = intent, result, end  # type: ignore[method-assign]
@@ -566,11 +644,19 @@ def _noted(plant: Plant) -> Iterator[None]:
         Recorder.note = noted  # type: ignore[method-assign]
 
 
-def shrunk(plan: Scenario, fails: Any) -> Scenario:
-    """Return a plan with fewer faults and calls that still fails."""
+def explained(simulations: Simulations, plan: Scenario, broken: Mapping[str, str]) -> str:
+    """Return what did not hold in a world, its smallest plan that still fails, and how to replay it."""
+    small = smallest(simulations, plan, broken)
+    lines = [f"seed {plan.seed}: {name}: {text}" for name, text in broken.items()]
+    lines += ["the smallest plan that still fails:", *small.lines()]
+    return "\n".join([*lines, f"python benchmarks/simulate_bridge.py --replay {plan.seed}"])
+
+
+def smallest(simulations: Simulations, plan: Scenario, broken: Mapping[str, str]) -> Scenario:
+    """Return a plan with fewer faults, runs and calls in which one of the same invariants is broken."""
     while True:
         for smaller in _smaller(plan):
-            if fails(smaller):
+            if simulations.run(smaller)[0].keys() & broken.keys():
                 plan = smaller
                 break
         else:
@@ -586,8 +672,7 @@ def _smaller(plan: Scenario) -> Iterator[Scenario]:
         for k in range(len(plan.calls[run])):
             row = plan.calls[run][:k] + plan.calls[run][k + 1 :]
             yield replace(plan, calls=(*plan.calls[:run], row, *plan.calls[run + 1 :]))
-
-
-def as_json(plan: Scenario) -> str:
-    """Return a plan as one line."""
-    return json.dumps(asdict(plan))
+    for name in ("coast", "unwinds", "thinks", "slow", "resets", "logind"):
+        if getattr(plan, name):
+            simpler: dict[str, Any] = {name: type(getattr(plan, name))()}
+            yield replace(plan, **simpler)

@@ -15,6 +15,8 @@ from typing import Any
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+START = 1000.0
+"""The time at which a world begins, in s."""
 MOST_TURNS = 200_000
 """Turns of threads after which a world that goes on is livelocked."""
 OVERTAKEN = 0.05
@@ -157,8 +159,9 @@ class World:
     """
 
     def __init__(self, seed: int, *, traced: bool = False) -> None:
-        self.now = 1000.0
+        self.now = START
         self.random = Random(seed)
+        self.draw = self.random.random
         self.hub = getcurrent()
         self.pids = itertools.count(1000)
         self.numbers = itertools.count(10_000)
@@ -183,12 +186,12 @@ class World:
     def say(self, text: str) -> None:
         """Add a line to the trace."""
         if self.trace is not None:
-            self.trace.append(f"{self.now - 1000:9.4f} {text}")
+            self.trace.append(f"{self.now - START:9.4f} {text}")
 
     def find(self, name: str, text: str) -> None:
         """Note that an invariant does not hold."""
         self.say(f"BROKEN {name}: {text}")
-        self.findings.setdefault(name, f"at {self.now - 1000:.4f} s: {text}")
+        self.findings.setdefault(name, f"at {self.now - START:.4f} s: {text}")
 
     def note_death(self, thread: str, process: str, error: BaseException) -> None:
         """Note that an exception ended a thread."""
@@ -224,7 +227,8 @@ class World:
                 self.current = None
             elif self._timers and self._timers[0][0] <= until:
                 moment, _, act, token, asleep = heapq.heappop(self._timers)
-                self.now = max(self.now, moment)
+                if moment > self.now:
+                    self.now = moment
                 if token < 0:
                     act()
                 elif act.parked and act.token == token:
@@ -251,7 +255,7 @@ class World:
         task.token += 1
         task.parked = True
         if seconds is not None:
-            self._time_out(task, max(0.0, seconds))
+            self._time_out(task, seconds if seconds > 0 else 0.0)
         self.hub.switch()
         if self.over:
             raise GreenletExit
@@ -269,7 +273,12 @@ class World:
 
     def overtake(self) -> None:
         """Let other threads overtake this one, now and then."""
-        if self.current is not None and not self.over and self.random.random() < OVERTAKEN:
+        if not self.over and self.draw() < OVERTAKEN:
+            self.overtaken()
+
+    def overtaken(self) -> None:
+        """Let other threads overtake this one."""
+        if self.current is not None:
             self.park(self.random.choice(DELAYS))
 
     def end(self) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from greenlet import GreenletExit
 
-from simulated_bridge.scheduler import Process, Task, World
+from simulated_bridge.scheduler import OVERTAKEN, Process, Task, World
 
 READING = 1e-7
 """Seconds that a reading of a clock takes: a loop that waits for a moment comes to it."""
@@ -43,23 +43,26 @@ def process() -> Process:
 class Lock:
     """threading.Lock."""
 
+    __slots__ = ("_depth", "_owner", "_waiting")
+
     def __init__(self) -> None:
         self._owner: Task | None = None
         self._depth = 0
         self._waiting: deque[Task] = deque()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        return self._acquire(blocking, timeout, again=False)
-
-    def _acquire(self, blocking: bool, timeout: float, *, again: bool) -> bool:
         here = WORLD[0]
         if here.over:
             return True
-        here.overtake()
-        me = here.current
-        if again and self._depth and self._owner is me:
-            self._depth += 1
-            return True
+        if here.draw() < OVERTAKEN:
+            here.overtaken()
+        if self._depth and not self._wait(blocking, timeout):
+            return False
+        self._owner, self._depth = here.current, 1
+        return True
+
+    def _wait(self, blocking: bool, timeout: float) -> bool:
+        here = WORLD[0]
         until = None if timeout < 0 else here.now + timeout
         while self._depth:
             if not blocking or (until is not None and here.now >= until):
@@ -69,7 +72,6 @@ class Lock:
             here.park(None if until is None else until - here.now)
             with contextlib.suppress(ValueError):
                 self._waiting.remove(task)
-        self._owner, self._depth = me, 1
         return True
 
     def release(self) -> None:
@@ -84,8 +86,7 @@ class Lock:
     def locked(self) -> bool:
         return self._depth > 0
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    __enter__ = acquire
 
     def __exit__(self, *_: object) -> None:
         self.release()
@@ -94,8 +95,15 @@ class Lock:
 class RLock(Lock):
     """threading.RLock."""
 
+    __slots__ = ()
+
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        return self._acquire(blocking, timeout, again=True)
+        if self._depth and self._owner is WORLD[0].current:
+            self._depth += 1
+            return True
+        return super().acquire(blocking, timeout)
+
+    __enter__ = acquire
 
     def give_up(self) -> tuple[Task | None, int]:
         kept = self._owner, self._depth
@@ -104,12 +112,14 @@ class RLock(Lock):
         return kept
 
     def take_back(self, kept: tuple[Task | None, int]) -> None:
-        self._acquire(True, -1, again=False)
+        Lock.acquire(self)
         self._owner, self._depth = kept
 
 
 class Waiters:
     """Threads that wait for something."""
+
+    __slots__ = ("_tasks",)
 
     def __init__(self) -> None:
         self._tasks: list[Task] = []
@@ -119,21 +129,22 @@ class Waiters:
         if (result := done()) or here.over:
             return result
         until = None if timeout is None else here.now + timeout
+        tasks = self._tasks
         while not (result := done()):
             left = None if until is None else until - here.now
             if left is not None and left <= 0:
                 return result
             task = here.this
-            self._tasks.append(task)
-            here.park(left)
-            if task in self._tasks:
-                self._tasks.remove(task)
+            tasks.append(task)
+            if not here.park(left) and task in tasks:
+                tasks.remove(task)
         return result
 
     def wake(self, most: int | None = None) -> None:
-        for task in self._tasks[:most]:
-            self._tasks.remove(task)
-            WORLD[0].unpark(task)
+        if self._tasks:
+            woken, self._tasks[:most] = self._tasks[:most], []
+            for task in woken:
+                WORLD[0].unpark(task)
 
     def add(self, task: Task) -> None:
         self._tasks.append(task)
@@ -145,6 +156,8 @@ class Waiters:
 
 class Event:
     """threading.Event."""
+
+    __slots__ = ("_set", "_waiters")
 
     def __init__(self) -> None:
         self._set = False
@@ -162,7 +175,9 @@ class Event:
         self._set = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        return bool(self._waiters.wait_for(lambda: self._set, timeout))
+        if self._set:
+            return True
+        return bool(self._waiters.wait_for(self.is_set, timeout))
 
 
 class Condition:
@@ -561,6 +576,9 @@ def _select(
     while (found := ready()) is None:
         left = None if until is None else until - here.now
         if left is not None and left <= 0:
+            if timeout is not None and timeout <= 0:
+                # A thread that polls gives way, and takes time.
+                here.park(READING)
             return [], [], []
         task = here.this
         for _one, file in watched:
