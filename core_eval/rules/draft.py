@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import yaml
@@ -160,7 +159,7 @@ class Checks:
 def golden_calls(task: Task) -> Iterator[list[Call]]:
     """Yield the calls of a task's golden paths, the first `PATHS`."""
     tools, symbols = task.offered.by_name, task.automaton.symbols
-    for path in islice(task.automaton.golden_paths(limit=PATHS), PATHS):
+    for path in task.automaton.golden_paths(limit=PATHS):
         yield [example_call(symbols[name], tools.get(symbols[name].tool)) for name in path]
 
 

@@ -125,13 +125,11 @@ def summary_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate) -> dict[s
     }
 
 
-def run_json(episodes: Sequence[EpisodeRow], aggregate: Aggregate | None = None) -> dict[str, Any]:
-    """Return what `run --json` prints; `aggregate` says how agents are compared, the shipped way where left
-    out.
-    """
+def run_json(episodes: Sequence[EpisodeRow]) -> dict[str, Any]:
+    """Return what `run --json` prints; agents are compared in the shipped way."""
     return {
         "episodes": [episode_json(episode) for episode in episodes],
-        "summary": summary_json(episodes, aggregate or load_aggregate()),
+        "summary": summary_json(episodes, load_aggregate()),
     }
 
 

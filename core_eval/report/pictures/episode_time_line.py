@@ -206,12 +206,12 @@ def _coarse(span: Scale, sensor: str, points: Points, bands: str, marks: str) ->
     return Row(sensor, ", ".join(words[:6]), _strip(BAND, [*parts, bands, marks]), "coarse")
 
 
-def thinned(points: Points, most: int = POINTS) -> Points:
+def thinned(points: Points) -> Points:
     """Return the points where the value changes; of very many, the extremes of each stretch."""
     changes = [point for place, point in enumerate(points) if not place or point[1] != points[place - 1][1]]
-    if len(changes) <= most:
+    if len(changes) <= POINTS:
         return changes
-    size = -(-len(changes) * 2 // most)
+    size = -(-len(changes) * 2 // POINTS)
     kept = []
     for start in range(0, len(changes), size):
         stretch = changes[start : start + size]
