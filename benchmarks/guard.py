@@ -37,8 +37,7 @@ from core_eval.harm.twin.foresight import MEMBERS, Foresight
 from core_eval.harm.twin.logged_episode import LoggedCall
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.unknowns import Unknowns
-from devices.harm import HarmEvent
-from devices.harm_signals import limit_of
+from devices.harm import HarmEvent, limit_of
 from devices.hidden import hidden_parameters
 from devices.sensors import Sample
 from sims.simulator import Simulator

@@ -57,10 +57,9 @@ def _serve(
 ) -> None:
     try:
         from core_eval.live.access import Authorizer
-        from core_eval.live.day_follower import DayFollower
         from core_eval.live.history import History
         from core_eval.live.live_run import run_report
-        from core_eval.live.log_follower import LogFollower
+        from core_eval.live.log_follower import DayFollower, LogFollower
         from core_eval.live.rig_watcher import watched_rig
         from core_eval.live.server import LivePage
         from core_eval.live.serving import serve_page

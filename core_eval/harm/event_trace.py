@@ -9,8 +9,7 @@ from typing import Any
 from core_eval.harm.counterfactual import Change, play_changed
 from core_eval.harm.replay import MakeSimulator, Player
 from core_eval.harm.report import ExecutedCall
-from devices.harm import HarmEvent, HarmRule
-from devices.harm_signals import limit_of, signal_of
+from devices.harm import HarmEvent, HarmRule, limit_of, signal_of
 from devices.sensors import Sample
 
 POINTS = 400

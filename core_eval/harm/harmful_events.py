@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from devices.harm import HarmEvent
-from devices.harm_signals import limit_of
+from devices.harm import HarmEvent, limit_of
 from sims.simulator import Simulator
 
 

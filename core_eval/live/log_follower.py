@@ -1,10 +1,11 @@
-"""Follows a log while runs write it, and shows its latest episode on the live page; only reads."""
+"""Follows a log while runs write it, or a folder's newest, and shows its latest episode; only reads."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -28,6 +29,7 @@ from core_eval.log.rows import logged_calls
 from core_eval.path import Call, OnlineScorer
 from core_eval.run.config import RunConfig
 from core_eval.run.pace import Pace
+from core_eval.serve.day_files import logs
 from core_eval.text.visible_text import seconds_text
 
 POLL_SECONDS = 0.1
@@ -280,3 +282,37 @@ class FollowedRun:
             return next((load_rig(cell.rig).camera for number, cell, _ in plan if number == row.number), None)
         except ConfigError:
             return None
+
+
+NEW_LOG_SECONDS = 2.0
+FOLDER_CLOSE_SECONDS = 5.0
+
+
+class DayFollower(Background):
+    """Adds what the newest log of a rig's folder says to a history, while the context lasts."""
+
+    def __init__(self, folder: Path, history: History, on_camera: Callable[[str], None]) -> None:
+        super().__init__(f"days of {folder.name}", FOLDER_CLOSE_SECONDS)
+        self.path: Path | None = None
+        self._folder, self._history, self._on_camera = folder, history, on_camera
+
+    def _work(self) -> None:
+        with ExitStack() as stack:
+            while True:
+                newest = self._newest()
+                if newest != self.path and newest is not None:
+                    stack.close()
+                    self.path = newest
+                    stack.enter_context(LogFollower(newest, self._history, self._on_camera))
+                if self._leaving.wait(NEW_LOG_SECONDS):
+                    return
+
+    def _newest(self) -> Path | None:
+        """Return the newest log with tables."""
+        for path in reversed(logs(self._folder)):
+            try:
+                LogReader(path).connection.close()
+            except LogError:
+                continue
+            return path
+        return None

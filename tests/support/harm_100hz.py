@@ -29,8 +29,7 @@ from configs.worlds_loader import World, make_simulator
 from core_eval.harm.logged_episode import executed_calls, logged_world
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import LogReader
-from devices.harm import LEAVE_OUT, HarmEvent
-from devices.harm_signals import limit_of
+from devices.harm import LEAVE_OUT, HarmEvent, limit_of
 
 RULES: Mapping[str, type[FarmRules] | type[BenchRules] | type[So101Rules]] = {
     "farm_rover": FarmRules,

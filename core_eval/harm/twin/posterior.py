@@ -25,8 +25,7 @@ from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate, systematic
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
 from core_eval.log.rows import DeviationRow, HarmRow
-from devices.harm import LEAVE_OUT, HarmEvent
-from devices.harm_signals import limit_of
+from devices.harm import LEAVE_OUT, HarmEvent, limit_of
 
 MEMBERS = 32
 MIN_PROBABILITY = 0.05

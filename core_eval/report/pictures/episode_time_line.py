@@ -14,7 +14,7 @@ from core_eval.log import EpisodeRow, HarmRow, SampleRow, StepRow, TruthRow
 from core_eval.report.pictures.plot import Scale, path, short_number, spread_over, text, ticks
 from core_eval.report.tables.texts import call_text
 from core_eval.text.visible_text import seconds_text, visible
-from devices.harm_signals import limit_of, signal_of
+from devices.harm import limit_of, signal_of
 from sims.world_type import rule_of, unit_of
 
 NARROW = 290.0

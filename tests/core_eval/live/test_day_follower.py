@@ -3,8 +3,8 @@ from pathlib import Path
 from processes import wait_for
 
 from core_eval.cli import watch
-from core_eval.live.day_follower import DayFollower
 from core_eval.live.history import History
+from core_eval.live.log_follower import DayFollower
 from core_eval.log import RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

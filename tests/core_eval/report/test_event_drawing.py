@@ -16,8 +16,7 @@ from core_eval.harm.event_trace import trace_event
 from core_eval.log import HarmRow, LogReader
 from core_eval.report.page.event_choice import most_evident, trace_of
 from core_eval.report.pictures.event_drawing import event_svg
-from devices.harm import LEAVE_OUT
-from devices.harm_signals import find_number
+from devices.harm import LEAVE_OUT, find_number
 from sims.farm_rover.simulator import FarmSimulator
 
 INIT = {"safety_locked": False, "pose": at("plant_A")}
