@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -21,6 +22,8 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="pathrig-config-")
 # A shell's background job ignores these, and so would the programs that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# What is collected stays, and each full round of the garbage collector would look at all of it again.
+gc.disable()
 # The same inputs each time, and no failure because a machine is busy.
 settings.register_profile(
     "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -39,6 +42,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         group = item.nodeid if _is_page(item) else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group("serial" if _is_serial(item) else group))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look at nothing that was there before the first test."""
+    gc.freeze()
+    gc.enable()
 
 
 def _is_serial(item: pytest.Item) -> bool:
