@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from keyword import iskeyword
@@ -129,7 +130,14 @@ def _command(name: str) -> Any:
     A name that is a word of Python has an underscore after it.
     """
     python = f"{name}_" if iskeyword(name) else name
-    module = import_module(f"core_eval.cli.{python}")
+    # What a verb loads stays to the end: the garbage collector would go over it again and again.
+    gc.disable()
+    try:
+        module = import_module(f"core_eval.cli.{python}")
+    finally:
+        gc.freeze()
+        gc.set_threshold(10_000)
+        gc.enable()
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.callback()(lambda: None)
     if hasattr(module, "app"):

@@ -6,6 +6,9 @@ import os
 import platform
 import sqlite3
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -29,12 +32,15 @@ PACKAGES = (
 
 def package_versions() -> dict[str, str]:
     """Return name to version of the installed packages that a result depends on."""
-    versions = {"sqlite": sqlite3.sqlite_version}
+    return {"sqlite": sqlite3.sqlite_version, **_installed()}
+
+
+@cache
+def _installed() -> Mapping[str, str]:
+    versions = {}
     for name in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return versions
 
 

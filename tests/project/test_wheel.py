@@ -19,6 +19,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.fixture(scope="module")
+def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CleanVenv:
+    made = CleanVenv(tmp_path_factory.mktemp("clean") / "venv")
+    made.install(wheel)
+    return made
+
+
 def test_the_wheel_holds_the_licence_and_the_types_and_no_training(wheel: Path):
     names = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -26,9 +33,7 @@ def test_the_wheel_holds_the_licence_and_the_types_and_no_training(wheel: Path):
     assert not [name for name in names if name.startswith(("training/", "tests/", "benchmarks/"))]
 
 
-def test_the_rover_part_of_the_demo_runs_from_the_wheel(wheel: Path, tmp_path: Path):
-    clean = CleanVenv(tmp_path / "venv")
-    clean.install(wheel)
+def test_the_rover_part_of_the_demo_runs_from_the_wheel(clean: CleanVenv, tmp_path: Path):
     tasks = [part for task in ROVER_TASKS for part in ("--task", task)]
     ran = clean.run(
         "pathrig", "run", *tasks, "--rig", "sim-farm-mqtt", "--agent", "oracle", "--json", cwd=tmp_path
@@ -40,7 +45,8 @@ def test_the_rover_part_of_the_demo_runs_from_the_wheel(wheel: Path, tmp_path: P
     assert script.startswith(f"#!{clean.folder}/bin/python")
 
 
-def test_another_distribution_with_a_package_of_the_same_name_is_named(wheel: Path, tmp_path: Path):
+# Last, as it spoils the environment.
+def test_another_distribution_with_a_package_of_the_same_name_is_named(clean: CleanVenv, tmp_path: Path):
     other = tmp_path / "other"
     (other / "agents").mkdir(parents=True)
     (other / "agents" / "__init__.py").write_text("import a_module_that_is_not_there\n")
@@ -48,8 +54,6 @@ def test_another_distribution_with_a_package_of_the_same_name_is_named(wheel: Pa
         '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
         '[project]\nname = "other-agents"\nversion = "1"\n[tool.setuptools]\npackages = ["agents"]\n'
     )
-    clean = CleanVenv(tmp_path / "venv")
-    clean.install(wheel)
     clean.install(build_wheel(other, tmp_path / "built"))
     for verb in (("run", "--help"), ("tasks", "list"), ("show", "x.db")):
         ran = clean.run("pathrig", *verb, cwd=tmp_path)

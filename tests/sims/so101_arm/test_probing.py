@@ -44,10 +44,8 @@ def fit(parameter: str, value: float, init: Mapping[str, object]) -> Calibration
     return calibrate([lambda: KIND.simulator(twin, 0)], [episode], free, 0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("init", "identified"), [({}, False), pytest.param(FINGERS, True, marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("init", "identified"), [({}, False), (FINGERS, True)])
 def test_the_grips_force_is_told_by_a_sensor_in_the_fingers_alone(
     init: Mapping[str, object], identified: bool
 ) -> None:
