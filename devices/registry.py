@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache, cached_property
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Generic, TypeVar
 
 from devices.device_type import DeviceType
@@ -62,7 +62,8 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
         found: dict[str, EntryPoint] = {}
         ours = []
         own = entry_points(group=self._group)
-        wider = entry_points(group=self._wider)
+        # To look through what is installed takes a while.
+        wider = entry_points(group=self._wider) if self._wider else ()
         for point in (*own, *(point for point in wider if point.name not in own.names)):
             known = found.get(point.name)
             if known is not None and known.value != point.value:
@@ -95,7 +96,12 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
 
 
 def _owner(point: EntryPoint) -> str:
-    return "a package" if point.dist is None else point.dist.name
+    return "a package" if point.dist is None else _name(point.dist)
+
+
+@cache
+def _name(package: Distribution) -> str:
+    return package.name
 
 
 DEVICE_TYPES: Registry[DeviceType] = Registry("pathrig.devices", DeviceType, ("pathrig.worlds", "device"))

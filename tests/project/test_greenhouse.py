@@ -19,7 +19,7 @@ TASKS = {"air_the_greenhouse", "warm_up", "lamp_for_an_hour", "cool_down", "read
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> CleanVenv:
     folder = tmp_path_factory.mktemp("greenhouse")
-    made = CleanVenv(folder / "venv")
+    made = CleanVenv(folder / "venv", base=True)
     made.install(build_wheel(ROOT, folder / "kit"), build_wheel(EXAMPLE, folder / "world"))
     return made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -18,11 +20,19 @@ PACKAGES = ("pathrig", "firmware_bridge", "devices", "agents", "core_eval", "sim
 
 
 class CleanVenv:
-    """A virtual environment that holds only what a test installs, outside the checkout."""
+    """A virtual environment that holds only what a test installs, outside the checkout.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: where it is made.
+        base: with the base dependencies, which all such environments share: to compile them takes seconds.
+    """
+
+    def __init__(self, folder: Path, *, base: bool = False) -> None:
         self.folder = folder
         venv.create(folder, with_pip=False)
+        if base:
+            (site,) = folder.glob("lib/python*/site-packages")
+            (site / "base.pth").write_text(f"{base_dependencies()}\n")
 
     def install(self, *requirements: str | Path, finds: Sequence[Path] = ()) -> None:
         """Install from `build/wheels` and the folders `finds`, and from nowhere else."""
@@ -38,6 +48,24 @@ class CleanVenv:
         return subprocess.run(
             command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=110, check=False
         )
+
+
+def base_dependencies() -> Path:
+    """The folder of the base dependencies, which is filled once for these wheels and this Python."""
+    names = sorted(wheel.name for wheel in WHEELS.glob("*.whl"))
+    mark = hashlib.sha256(repr((names, sys.version)).encode()).hexdigest()[:12]
+    folder = ROOT / "build" / f"base-{mark}"
+    with (ROOT / "build" / "base.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            partial = ROOT / "build" / "base.partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+            command += ["--no-index", "--find-links", str(WHEELS), "--target", str(partial)]
+            wanted = ROOT / "build" / "base_dependencies.txt"
+            subprocess.run([*command, "-r", str(wanted)], check=True, timeout=110)
+            partial.rename(folder)
+    return folder
 
 
 def build_wheel(source: Path, into: Path) -> Path:

@@ -44,7 +44,7 @@ NOISE = [
     *("9" * 5000, "[" * 300, "-" * 400),
 ]
 COUNT = 10_000
-QUICK = {True: 1000, False: 150}
+QUICK = {True: 500, False: 100}
 """Random answers of a format, by whether people often run it."""
 
 

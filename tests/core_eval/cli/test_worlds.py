@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def test_a_new_world_is_installed_verified_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     assert main(["worlds", "new", "cistern"]) == 0
-    clean = CleanVenv(tmp_path / "venv")
+    clean = CleanVenv(tmp_path / "venv", base=True)
     clean.install(build_wheel(ROOT, tmp_path / "kit"), build_wheel(tmp_path / "cistern", tmp_path / "world"))
     tasks = tmp_path / "cistern" / "pathrig_cistern" / "tasks" / "tasks.yaml"
     verified = clean.run("pathrig", "tasks", "verify", str(tasks), cwd=tmp_path)

@@ -45,12 +45,22 @@ tasks:
 """
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of a rig, as its server was asked for its tools."""
+    folder = tmp_path_factory.mktemp("asked")
+    (folder / "server.py").write_text(SERVER)
+    server = f"{sys.executable} {folder / 'server.py'} {folder / 'notes'}"
+    assert main(["rigs", "new", str(folder / "notes.yaml"), "--name", "notes", "--mcp", server]) == 0
+    return folder
+
+
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(asked: Path, tmp_path: Path) -> Path:
     """A folder with a rig of notes, its tools, and tasks."""
-    (tmp_path / "server.py").write_text(SERVER)
-    server = f"{sys.executable} {tmp_path / 'server.py'} {tmp_path / 'notes'}"
-    assert main(["rigs", "new", str(tmp_path / "notes.yaml"), "--name", "notes", "--mcp", server]) == 0
+    for name in ("server.py", "notes.yaml", "notes-tools.yaml"):
+        text = (asked / name).read_text()
+        (tmp_path / name).write_text(text.replace(str(asked), str(tmp_path)))
     (tmp_path / "tasks.yaml").write_text(TASKS)
     return tmp_path
 
