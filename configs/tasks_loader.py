@@ -98,7 +98,7 @@ def read_tasks(
     """
     return _task_file(
         entry
-        for entry in _all_entries(file)
+        for entry in _all_entries(file, world)
         if entry.id not in without and (world is None or entry.world in (None, world))
     )
 
@@ -197,8 +197,12 @@ def _task_file(entries: Iterable[_Entry]) -> TaskFile:
     return TaskFile(tuple(tasks), malformed, instances)
 
 
-def _all_entries(file: Path | None) -> Iterator[_Entry]:
+def _all_entries(file: Path | None, world: str | None = None) -> Iterator[_Entry]:
+    names = [] if world is None else [name.encode() for name in (world, *WORLD_TYPES[world].aliases)]
     for path in task_files() if file is None else [file]:
+        # To search a file for the world's names is faster than to read it as YAML.
+        if names and not any(name in _kit_files().get(path, name) for name in names):
+            continue
         yield from _shipped_entries(path) if path in _kit_files() else _entries(path)
 
 

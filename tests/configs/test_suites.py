@@ -38,6 +38,9 @@ def test_core_is_of_each_shipped_template_and_a_world_is_its_own() -> None:
     tasks = [task for task in list_tasks() if task.file.is_relative_to(TASKS_FOLDER)]
     shipped = [task.id for task in tasks]
     assert {task.template for task in read_suite("core").tasks} >= {task.template for task in tasks}
+    for world in {task.world.name for task in tasks if task.world is not None}:
+        own = [task.id for task in tasks if task.world is not None and task.world.name == world]
+        assert ids(world) == own
     arm = ids("arm")
     assert set(arm) < set(shipped) and arm == ids("robotic_arm")
     assert {load_task(one).device.name for one in arm} == {"robotic_arm"}
