@@ -49,8 +49,6 @@ def _gguf(rest: str | None) -> Path:
 
 
 def _hf_gguf(rest: str | None) -> Path:
-    from agents.local_forms import cached_file
-
     return cached_file(rest or "")
 
 

@@ -6,28 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult
 
-from core_eval.snapshot.device import SnapshotDevice
-from core_eval.snapshot.file import Snapshot
 from core_eval.text.streams import STREAMS
-from firmware_bridge.link import Link, LinkGoneError
+from firmware_bridge.link import Link
 from firmware_bridge.links import LinkType, RigAddress
-from firmware_bridge.local.link import LocalLink
-
-
-class SnapshotLink(LocalLink):
-    """The link to a snapshot. Once the record is left without a twin, nothing answers any more."""
-
-    def __init__(self, snapshot: Snapshot, name: str) -> None:
-        self.record = self._device = SnapshotDevice(snapshot)
-        super().__init__(self._device, name="snapshot")
-        self.name = name
-
-    def ensure(self, timeout: float) -> None:
-        """Raise LinkGoneError if the record was left and no twin goes on, LinkError if the link is closed."""
-        super().ensure(timeout)
-        if self._device.stranded:
-            raise LinkGoneError(f"{self._device.departure}")
-
 
 SCHEME = "snapshot"
 
@@ -38,7 +19,7 @@ def _path(url: str) -> Path:
 
 def _open(rig: RigAddress) -> Link:
     from core_eval.snapshot.file import load_snapshot
-    from core_eval.snapshot.link import SnapshotLink
+    from core_eval.snapshot.served import SnapshotLink
 
     return SnapshotLink(load_snapshot(_path(rig.url)), rig.url)
 

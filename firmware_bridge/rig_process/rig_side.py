@@ -141,7 +141,7 @@ class RigSide:
 
     def _guards_sleep(self) -> bool:
         try:
-            from firmware_bridge.rig_process.deadman import SleepGuard
+            from firmware_bridge.rig_process.sleep_guard import SleepGuard
 
             SleepGuard(self.strike_now)
         except (ImportError, OSError):

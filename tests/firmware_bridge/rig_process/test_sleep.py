@@ -16,7 +16,7 @@ from jeepney import DBusAddress, MessageType, message_bus, new_method_return, ne
 from jeepney.io.blocking import Proxy, open_dbus_connection
 from served_rig_side import ScriptedLink, Served
 
-from firmware_bridge.rig_process.deadman import INTERFACE, NAME, PATH, SleepGuard
+from firmware_bridge.rig_process.sleep_guard import INTERFACE, NAME, PATH, SleepGuard
 
 pytestmark = [
     pytest.mark.stops,
