@@ -358,8 +358,7 @@ class RigClient:
             self._link.send(HELLO)
 
     def _frozen(self, seconds: float) -> None:
-        self.rig.on(Event.HALT)
-        with contextlib.suppress(LinkError):
-            self._link.stop()
+        # Sent again until it is confirmed, for less time than what counts as a freeze.
+        self._stop.stop(CLOSE_SECONDS)
         if self._on_freeze is not None:
             self._on_freeze(seconds)

@@ -7,7 +7,7 @@ safeguard that was there from the first version on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from firmware_bridge.client import RigClient
 from firmware_bridge.device_messages import refusal
 from firmware_bridge.emergency_stop import EmergencyStop
 from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.link import LinkError
 from firmware_bridge.link_clock import LinkClock
 from firmware_bridge.mqtt.link import MqttLink
 from firmware_bridge.probe import Probe
@@ -108,7 +109,7 @@ def bug(
     return add
 
 
-@bug("a stop that a lost link swallowed counts as confirmed", "4172a9da", seed=26)
+@bug("a stop that a lost link swallowed counts as confirmed", "4172a9da", seed=16)
 def _swallowed() -> Patches:
     right = EmergencyStop.stop
 
@@ -119,7 +120,7 @@ def _swallowed() -> Patches:
     return [(EmergencyStop, "stop", stop)]
 
 
-@bug("the rig process tells of its strike when it is over", "836c1b9d")
+@bug("the rig process tells of its strike when it is over", "836c1b9d", seed=241)
 def _told_late() -> Patches:
     def strike_now(self: RigSide) -> None:
         rig_side.strike(self._link, STRIKE, self._clock)
@@ -128,7 +129,7 @@ def _told_late() -> Patches:
     return [(RigSide, "strike_now", strike_now)]
 
 
-@bug("a device's reset is noticed by nothing", "482518a6", seed=11)
+@bug("a device's reset is noticed by nothing", "482518a6", seed=54)
 def _reset_unnoticed() -> Patches:
     right = LinkClock.update
 
@@ -140,7 +141,7 @@ def _reset_unnoticed() -> Patches:
     return [(Boots, "take", lambda self, status, retained: False), (LinkClock, "update", update)]
 
 
-@bug("a successor waits for its host before it stops the rig", "this change", seed=29)
+@bug("a successor waits for its host before it stops the rig", "this change", seed=215)
 def _no_first_stop() -> Patches:
     right = SerialLink.__init__
 
@@ -162,12 +163,12 @@ def _no_first_stop() -> Patches:
     return [(SerialLink, "__init__", init), (RigProcessLink, "_replace", replace)]
 
 
-@bug("results are not kept by id", seed=9)
+@bug("results are not kept by id", seed=47)
 def _forgets() -> Patches:
     return [(ResultCache, "get", lambda self, message_id: None)]
 
 
-@bug("refusals are not kept by id")
+@bug("refusals are not kept by id", seed=47)
 def _forgets_refusals() -> Patches:
     right = ResultCache.keep
 
@@ -179,7 +180,7 @@ def _forgets_refusals() -> Patches:
     return [(ResultCache, "keep", keep)]
 
 
-@bug("a call is sent again without asking whether the device was reset", seed=11)
+@bug("a call is sent again without asking whether the device was reset", seed=136)
 def _sends_again() -> Patches:
     return [
         (Probe, "measure", lambda self, timeout: True),
@@ -309,17 +310,16 @@ def _broker_forgets() -> Patches:
     return [(MqttLink, "_stop_again", lambda self, status: None)]
 
 
-@bug("a stop that went to a dead connection is not sent again", "this change")
-def _sent_once() -> Patches:
-    right = MqttLink.estop
+@bug("a host that stood still sends its stop once", "this change", seed=1220)
+def _frozen_once() -> Patches:
+    def frozen(self: RigClient, seconds: float) -> None:
+        self.rig.on(Event.HALT)
+        with suppress(LinkError):
+            self._link.stop()
+        if self._on_freeze is not None:
+            self._on_freeze(seconds)
 
-    def estop(self: MqttLink) -> StopOutcome | None:
-        waited = self._stop_waits
-        right(self)
-        self._stop_waits = waited
-        return None
-
-    return [(MqttLink, "estop", estop)]
+    return [(RigClient, "_frozen", frozen)]
 
 
 @bug("frames that began before a stop are taken after it")

@@ -56,7 +56,15 @@ HEEDED = 8.0
 """Seconds without a fault in which a stop that was asked for must have stopped the rig."""
 SETTLE = 7.0
 """Seconds, after its watchdog's, in which a machine without a host must have come to rest."""
-HINDERS = ("cable out", "noise", "loss", "rig process killed", "rig process frozen", "suspended")
+HINDERS = (
+    "all killed",
+    "cable out",
+    "noise",
+    "loss",
+    "rig process killed",
+    "rig process frozen",
+    "suspended",
+)
 """Faults that may keep a rig process from stopping its rig in time."""
 
 Faults = Mapping[str, tuple[float, float]]
@@ -118,6 +126,12 @@ OFTEN = ("host killed", "host frozen", "stop pressed")
 """These are drawn twice as often."""
 ENDS = ("host killed", "host frozen", "suspended", "rig process killed", "rig process frozen")
 """Of these a board without a watchdog gets one: nothing but host and rig process can stop it."""
+UNMET = tuple(
+    pair
+    for one in ("rig process killed", "rig process frozen")
+    for pair in ((one, "cable out"), ("cable out", one))
+)
+"""Of these such a board gets one: no successor opens a port that is out, and the host's end is the stop's."""
 AFTERMATH = {"disorder": 9.0, "suspended": 5.0, "board reset": 1.0, "rig process killed": 4.0}
 """Seconds by which a fault's effect outlasts it."""
 URLS = {"serial": "serial:///dev/ttyRIG", "mqtt": "mqtt://localhost/rig"}
@@ -207,6 +221,9 @@ def drawn(seed: int) -> Scenario:
             # What kills host and rig process at once, or one of them while the other stands still, leaves
             # nothing that stops such a board.
             kinds.remove("all killed")
+            for one, other in UNMET:
+                if any(fault.kind == one for fault in faults) and other in kinds:
+                    kinds.remove(other)
         kind = random.choice([*kinds, *(kind for kind in OFTEN if kind in kinds)])
         low, high = NEAR[kind] if kind in NEAR and random.random() < 0.5 else FAULTS[link][kind]
         at = random.uniform(0.0, random.choice((EARLY, LAST, LAST, LAST)))
