@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 
 from core_eval.cli.output import console, print_json
 from core_eval.cli.score_traces import opened
-from core_eval.cli.workers import Workers, in_order, parts_of_file
+from core_eval.cli.workers import FilePart, Workers, in_order, parts_of_file
 from core_eval.log import LogError, LogReader
 from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
@@ -38,14 +37,15 @@ def checked(rules: Sequence[Rule], lines: Iterable[bytes], name: str, first: int
             yield Checked.of(trace.id, found, told)
 
 
-def _part(rules: Sequence[Rule], name: str, block: bytes, first: int) -> list[Checked]:
-    return list(checked(rules, BytesIO(block), name, first))
+def _part(rules: Sequence[Rule], name: str, part: FilePart) -> list[Checked]:
+    return list(checked(rules, part.lines(), name, part.first))
 
 
 def check_traces(rules: Sequence[Rule], traces: Path, workers: Workers, *, as_json: bool) -> int:
     """Print how traces violate the rules; return the exit status."""
     if workers.several:
-        parts = in_order(workers, partial(_part, rules, str(traces)), parts_of_file(traces))
+        found = parts_of_file(traces, carried=workers.elsewhere)
+        parts = in_order(workers, partial(_part, rules, str(traces)), found)
         return _tallied(rules, chain.from_iterable(part for _, part in parts), as_json=as_json)
     with opened(traces) as lines:
         return _tallied(rules, checked(rules, lines, str(traces)), as_json=as_json)

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from core_eval.cli.output import UsageError
-from core_eval.text.json_text import json_text
-from core_eval.traces.scored_traces import SCORE_NAMES
+from core_eval.text.json_text import json_text, plain_text
+from core_eval.traces.scored_traces import SCORE_NAMES, Scored
 
 COLUMNS = ("trace", "task", *SCORE_NAMES, "bounds", "error")
+Row = tuple[Any, ...]
 APPLICATION = 0x50524C53
 """The file's `application_id`: only such a file is replaced, never a log."""
 
 
 @contextmanager
-def scores_table(path: Path) -> Iterator[Callable[[str], None]]:
+def scores_table(path: Path) -> Iterator[Callable[[Sequence[Row]], object]]:
     """Write a new file that replaces `path` when the context ends without an error.
 
     Yields:
-        What takes scores as JSON lines, and writes them to its table `score`.
+        What writes rows of `score_row` to its table `score`.
 
     Raises:
         UsageError: there is another file, or it cannot be written.
@@ -40,7 +41,7 @@ def scores_table(path: Path) -> Iterator[Callable[[str], None]]:
             connection.execute(f"CREATE TABLE score ({', '.join(COLUMNS)})")
             connection.execute("BEGIN")
             insert = f"INSERT INTO score VALUES ({', '.join('?' * len(COLUMNS))})"
-            yield lambda text: _insert(connection, insert, text)
+            yield lambda rows: connection.executemany(insert, rows)
             connection.execute("COMMIT")
             connection.execute("CREATE INDEX score_by_task ON score (task)")
         temporary.replace(path)
@@ -51,18 +52,19 @@ def scores_table(path: Path) -> Iterator[Callable[[str], None]]:
         temporary.unlink(missing_ok=True)
 
 
-def _insert(connection: sqlite3.Connection, insert: str, text: str) -> None:
-    rows = []
-    for line in text[:-1].split("\n"):
-        record = json.loads(line)
-        for key in ("trace", "task"):
-            if isinstance(record[key], int) and record[key].bit_length() > 63:
-                # SQLite's integers have 64 bits.
-                record[key] = str(record[key])
-        if "bounds" in record:
-            record["bounds"] = json_text(record["bounds"])
-        rows.append(tuple(map(record.get, COLUMNS)))
-    connection.executemany(insert, rows)
+def score_row(one: Scored) -> Row:
+    """Return the row of a trace: its values under `COLUMNS`."""
+    scores = one.scores
+    bounds = json_text(scores["bounds"]) if "bounds" in scores else None
+    values = map(scores.get, SCORE_NAMES)
+    return _cell(one.trace.id), _cell(one.trace.task), *values, bounds, scores.get("error")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain_text(value)
+    # SQLite's integers have 64 bits.
+    return str(value) if isinstance(value, int) and value.bit_length() > 63 else value
 
 
 def _is_own(path: Path) -> bool:

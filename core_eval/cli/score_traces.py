@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,10 +65,12 @@ def score_traces(
     job = Job(_known_tasks(tasks), str(traces), parameters, make)
     with ExitStack() as stack:
         write: Callable[[str], object] = sys.stdout.write
+        insert: Callable[[list[tuple[Any, ...]]], object] | None = None
         if out is not None and out.suffix.lower() in TABLES:
-            from core_eval.cli.score_table import scores_table
+            from core_eval.cli.score_table import score_row, scores_table
 
-            write = stack.enter_context(scores_table(out))
+            insert = stack.enter_context(scores_table(out))
+            job = replace(job, lines=as_json, row=score_row)
         elif out is not None:
             write = stack.enter_context(replaced_file(out, "--out", inputs=[Path(tasks), traces])).write
         if workers.several:
@@ -80,7 +83,9 @@ def score_traces(
             if as_json and part.text:
                 before = ",\n" if scored + failed else "\n"
                 sys.stdout.write(before + part.text[:-1].replace("\n", ",\n"))
-            if out is not None or not as_json:
+            if insert is not None:
+                insert(part.rows)
+            elif out is not None or not as_json:
                 write(part.text)
             scored += part.scored
             failed += part.failed
@@ -101,8 +106,9 @@ def score_traces(
 def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], None]) -> Iterator[Part]:
     from core_eval.cli.workers import in_order, parts_of_file
 
-    for (block, _), part in in_order(workers, job.part, parts_of_file(traces)):
-        on_bytes(len(block))
+    found = parts_of_file(traces, carried=workers.elsewhere)
+    for lines, part in in_order(workers, job.part, found):
+        on_bytes(lines.size)
         yield part
 
 

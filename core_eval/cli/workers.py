@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -17,6 +19,7 @@ SECONDS = 10
 """Within which a cluster must answer."""
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+P = TypeVar("P")
 
 
 class Awaited(Protocol[T_co]):
@@ -40,26 +43,29 @@ class Workers(NamedTuple):
     @property
     def several(self) -> bool:
         """Whether there is more than this process."""
-        return self.jobs > 1 or self.dask is not None
+        return self.jobs > 1 or self.elsewhere
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the processes may be of other machines, which do not see this one's files."""
+        return self.dask is not None
 
 
-_work: Callable[..., Any] | None = None
+_work: Callable[[Any], Any] | None = None
 """The work of the child processes. They are forked, because automata are large."""
 
 
-def in_order(
-    workers: Workers, work: Callable[..., T], parts: Iterable[tuple[Any, ...]]
-) -> Iterator[tuple[tuple[Any, ...], T]]:
-    """Yield each part with its result, in order; `work` takes the items of a part.
+def in_order(workers: Workers, work: Callable[[P], T], parts: Iterable[P]) -> Iterator[tuple[P, T]]:
+    """Yield each part with its result, in order; `work` takes a part.
 
     Raises:
         UsageError: a process was killed, or the cluster cannot be reached or has lost a part too often.
     """
-    waiting: deque[tuple[tuple[Any, ...], Awaited[T]]] = deque()
+    waiting: deque[tuple[P, Awaited[T]]] = deque()
     opened = _processes(workers.jobs, work) if workers.dask is None else _cluster(workers.dask, work)
     with opened as (submit, count):
         for part in parts:
-            waiting.append((part, submit(*part)))
+            waiting.append((part, submit(part)))
             while len(waiting) > WAITING * count:
                 done, result = waiting.popleft()
                 yield done, result.result()
@@ -69,7 +75,7 @@ def in_order(
 
 
 @contextmanager
-def _processes(jobs: int, work: Callable[..., T]) -> Iterator[tuple[Callable[..., Awaited[T]], int]]:
+def _processes(jobs: int, work: Callable[[P], T]) -> Iterator[tuple[Callable[[P], Awaited[T]], int]]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -78,7 +84,7 @@ def _processes(jobs: int, work: Callable[..., T]) -> Iterator[tuple[Callable[...
     _work = work
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork"))
     try:
-        yield lambda *part: pool.submit(_forked, *part), jobs
+        yield lambda part: pool.submit(_forked, part), jobs
     except BrokenProcessPool:
         raise UsageError("a process of --jobs was killed, perhaps for want of memory; use fewer") from None
     finally:
@@ -86,13 +92,13 @@ def _processes(jobs: int, work: Callable[..., T]) -> Iterator[tuple[Callable[...
         _work = None
 
 
-def _forked(*part: Any) -> Any:
+def _forked(part: Any) -> Any:
     assert _work is not None, "set before the fork"
-    return _work(*part)
+    return _work(part)
 
 
 @contextmanager
-def _cluster(address: str, work: Callable[..., T]) -> Iterator[tuple[Callable[..., Awaited[T]], int]]:
+def _cluster(address: str, work: Callable[[P], T]) -> Iterator[tuple[Callable[[P], Awaited[T]], int]]:
     """Open a cluster; it gives the part of a worker that was killed to another."""
     try:
         from distributed import Client, KilledWorker
@@ -109,21 +115,47 @@ def _cluster(address: str, work: Callable[..., T]) -> Iterator[tuple[Callable[..
         # Once to all workers, and to those that come later.
         known = client.scatter(work, broadcast=True, hash=False)
         try:
-            yield lambda *part: client.submit(_called, known, *part, pure=False), count
+            yield lambda part: client.submit(_called, known, part, pure=False), count
         except KilledWorker as error:
             raise UsageError(f"--dask {address}: workers died over one part: {error}") from None
 
 
-def _called(work: Callable[..., T], *part: Any) -> T:
-    return work(*part)
+def _called(work: Callable[[P], T], part: P) -> T:
+    return work(part)
 
 
 PART_BYTES = 1 << 22
 """Bytes of a part of another process."""
 
 
-def parts_of_file(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield each part of a file, which ends with a line, and the number of its first line.
+@dataclass(frozen=True)
+class FilePart:
+    """Whole lines of a file.
+
+    Attributes:
+        path: the file.
+        start, size: the part's place in it, bytes.
+        first: the number of its first line.
+        content: its bytes, for a process that does not see the file.
+    """
+
+    path: Path
+    start: int
+    size: int
+    first: int
+    content: bytes | None = None
+
+    def lines(self) -> Iterator[bytes]:
+        """Return its lines."""
+        if self.content is not None:
+            return BytesIO(self.content)
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            return BytesIO(file.read(self.size))
+
+
+def parts_of_file(path: Path, *, carried: bool) -> Iterator[FilePart]:
+    """Yield each part of a file, which ends with a line; `carried`: with its content.
 
     Raises:
         UsageError: the file is no plain text in a file.
@@ -135,7 +167,7 @@ def parts_of_file(path: Path) -> Iterator[tuple[bytes, int]]:
             next(found.lines, None)
     except ForeignTextError as error:
         raise UsageError(f"--traces {path}: {error}") from None
-    first = 1
+    start, first = 0, 1
     with path.open("rb") as file:
         head = file.read(2)
         if head == GZIP or head in UTF_16:
@@ -145,5 +177,6 @@ def parts_of_file(path: Path) -> Iterator[tuple[bytes, int]]:
         file.seek(0)
         while block := file.read(PART_BYTES):
             block += file.readline(MOST_BYTES)
-            yield block, first
+            yield FilePart(path, start, len(block), first, block if carried else None)
+            start += len(block)
             first += block.count(b"\n")

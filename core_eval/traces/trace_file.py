@@ -43,15 +43,15 @@ class Course:
     def identity(self) -> int:
         """Return 64 bits that identical courses share, in any process: same calls and results, and end."""
         calls = [
-            (
-                call.name,
-                call.status._value_,
-                _in_order(call.arguments),
-                None if call.result is None else _in_order(call.result),
-            )
+            (call.name, call.status._value_, sorted(call.arguments.items()), call.result)
             for call in self.calls
         ]
         written = marshal.dumps((calls, self.end, self.said), _WITHOUT_REFERENCES)
+        if _DICT in written:
+            nested = [
+                (name, status, _in_order(items), _in_order(result)) for name, status, items, result in calls
+            ]
+            written = marshal.dumps((nested, self.end, self.said), _WITHOUT_REFERENCES)
         return int.from_bytes(blake2b(written, digest_size=8).digest(), signed=True)
 
 
@@ -83,19 +83,17 @@ class Trace:
 
 _WITHOUT_REFERENCES = 2
 """The version of `marshal` in which equal values have equal bytes. They tell `True` from `1`."""
-
-
-_NESTED = frozenset((dict, list))
+_DICT = b"{"
+"""With which it begins a dictionary; a text may have it, too."""
 
 
 def _in_order(value: Any) -> Any:
-    """Return a JSON value that does not depend on the order of keys."""
+    """Return a JSON value that does not depend on the order of keys, but for those of a list of items."""
     if isinstance(value, dict):
-        items = sorted(value.items())
-        if _NESTED.isdisjoint(map(type, value.values())):
-            return items
-        return [(key, _in_order(item)) for key, item in items]
-    return [_in_order(item) for item in value] if isinstance(value, list) else value
+        value = sorted(value.items())
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    return (value[0], _in_order(value[1])) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.text import Text
 
 from core_eval.report.tables.agents import LEAVING
@@ -17,7 +18,7 @@ from core_eval.report.tables.texts import cell
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.episodes import marked
 from core_eval.score.metrics import BY_NAME
-from core_eval.statistics.estimates import QUANTILES, Estimate, pass_hat_k, summarize
+from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
 from core_eval.statistics.intervals import Floats, Groups
 from core_eval.traces.memo import Memo
 from core_eval.traces.scored_traces import SCORE_NAMES, Scored
@@ -31,7 +32,7 @@ ODD_BITS = np.int64(0x1E3779B97F4A7C15)
 
 
 class TraceSummary:
-    """Gathers score records one by one.
+    """Gathers the scores of traces.
 
     Attributes:
         scored, failed: how many traces there were, and how many lines that could not be scored.
@@ -42,18 +43,18 @@ class TraceSummary:
         self._aggregate = aggregate
         self._tasks: dict[str, _Group] = {}
 
-    def add(self, one: Scored) -> None:
-        """Take one more trace with its scores."""
-        trace, scores, _, identity = one
-        if "error" in scores:
-            self.failed += 1
-            return
-        self.scored += 1
-        task = str(trace.task)
-        group = self._tasks.get(task)
-        if group is None:
-            group = self._tasks[task] = _Group()
-        group.add(scores, identity)
+    def add(self, found: Sequence[Scored]) -> None:
+        """Take more traces with their scores."""
+        for trace, scores, _, identity in found:
+            if "error" in scores:
+                self.failed += 1
+                continue
+            self.scored += 1
+            task = str(trace.task)
+            group = self._tasks.get(task)
+            if group is None:
+                group = self._tasks[task] = _Group()
+            group.add(scores, identity)
 
     def merge(self, other: TraceSummary) -> None:
         """Take the traces of another summary, too."""
@@ -107,7 +108,7 @@ class TraceSummary:
         if len(rows) != 1:
             rows.append(("all", list(self._tasks.values())))
         for task, groups in rows:
-            found = _spread(groups, quantiles=())
+            found = _means(groups)
             count = sum(map(len, groups))
             cells = [marked(cell(name, found[name].mean), found[name]) for name in names]
             distinct = sum(group.tries().distinct for group in groups)
@@ -168,26 +169,33 @@ class _Group:
         """Take the traces of another group, too."""
         before = len(self._passed)
         self._values.extend(other._values)
-        self.rows.extend(before + row for row in other.rows)
+        self.rows.frombytes((np.frombuffer(other.rows, np.int64) + before).tobytes())
         self.identities.extend(other.identities)
         self._passed.extend(other._passed)
         self._bounds += [(before + row, names) for row, names in other._bounds]
 
     def of(self, name: str) -> Floats:
         """Return the values of a score, one for each trace."""
-        table = np.frombuffer(self._values).reshape(-1, len(SCORE_NAMES))
-        found: Floats = table[:, SCORE_NAMES.index(name)][np.frombuffer(self.rows, np.int64)]
+        found: Floats = self.values()[:, SCORE_NAMES.index(name)][np.frombuffer(self.rows, np.int64)]
         return found
+
+    def values(self) -> Floats:
+        """Return the different scores, a row each."""
+        return np.frombuffer(self._values).reshape(-1, len(SCORE_NAMES))
+
+    def times(self) -> NDArray[np.int64]:
+        """Return how many traces have each row of scores."""
+        return np.bincount(np.frombuffer(self.rows, np.int64), minlength=len(self._passed))
 
     @property
     def passed(self) -> int:
         """How many traces passed."""
-        return int(np.frombuffer(self._passed, np.int8)[np.frombuffer(self.rows, np.int64)].sum())
+        return int(self.times() @ np.frombuffer(self._passed, np.int8))
 
     @property
     def inexact(self) -> Counter[str]:
         """How many traces have only bounds of a score."""
-        times = np.bincount(np.frombuffer(self.rows, np.int64), minlength=len(self._passed))
+        times = self.times()
         found: Counter[str] = Counter()
         for row, names in self._bounds:
             found.update(dict.fromkeys(names, int(times[row])))
@@ -207,7 +215,23 @@ def _values(groups: Iterable[_Group], name: str) -> Floats:
     return np.concatenate([group.of(name) for group in groups])
 
 
-def _spread(groups: Collection[_Group], quantiles: Sequence[float] = QUANTILES) -> dict[str, Estimate]:
+def _means(groups: Collection[_Group]) -> dict[str, Estimate]:
+    """Return means without their spread, which would take as long as the scores of many traces."""
+    inexact = sum((group.inexact for group in groups), Counter[str]())
+    values = np.concatenate([np.zeros((0, len(SCORE_NAMES))), *[group.values() for group in groups]])
+    times = np.concatenate([np.zeros(0), *[group.times() for group in groups]])[:, None]
+    known = np.isfinite(values)
+    counts = (times * known).sum(axis=0)
+    sums = (times * np.where(known, values, 0.0)).sum(axis=0)
+    return {
+        name: Estimate(
+            sum(map(len, groups)), mean=float(total / count) if count else None, inexact=inexact[name]
+        )
+        for name, total, count in zip(SCORE_NAMES, sums, counts, strict=True)
+    }
+
+
+def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
     if not groups:
         return dict.fromkeys(SCORE_NAMES, Estimate())
     tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -224,7 +248,6 @@ def _spread(groups: Collection[_Group], quantiles: Sequence[float] = QUANTILES) 
             keys,
             flag=BY_NAME[name].kind == "flag",
             limits=BY_NAME[name].limits,
-            quantiles=quantiles,
             inexact=inexact[name],
         )
         for name in SCORE_NAMES

@@ -386,7 +386,8 @@ def test_several_processes_give_what_one_gives(
     Path("tasks.yaml").write_text(TASKS)
     calls = [{"name": "unlock_safety_mode", "arguments": {}}, {"name": "lock_safety_mode", "arguments": {}}]
     lines = [json.dumps({"trace": n, "task": "one", "calls": (calls * 3)[: n % 5]}) for n in range(60)]
-    lines[7], lines[33] = "{", ""
+    # Blank lines are a part of their own.
+    lines[7], lines[33:34] = "{", [""] * 1500
     given = ["score", "--tasks", "tasks.yaml", "--traces", "traces.jsonl"]
     for text in ("\n".join(lines), "\n".join(lines) + "\n"):
         Path("traces.jsonl").write_text(text)
@@ -415,7 +416,7 @@ def test_several_processes_need_a_plain_file(capsys: pytest.CaptureFixture[str])
 def test_scores_are_written_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     Path("tasks.yaml").write_text(TASKS)
     calls = [{"name": "unlock_safety_mode"}, {"name": "lock_safety_mode"}]
-    lines = [{"trace": f"t\u2028{n}", "task": "one", "calls": calls[: n % 3]} for n in range(7)]
+    lines = [{"trace": f"t\u2028{n}", "task": "one", "calls": calls[: n % 3]} for n in range(70)]
     Path("traces.jsonl").write_text(
         "\n".join(map(json.dumps, [*lines, {"trace": 9, "task": "two", "calls": []}]))
     )
@@ -435,6 +436,10 @@ def test_scores_are_written_as_a_table(capsys: pytest.CaptureFixture[str]) -> No
     assert main([*given, "--out", "scores.db"]) == 0
     with closing(sqlite3.connect("scores.db")) as table:
         assert table.execute("SELECT trace FROM score").fetchall() == [(str(10**30),)]
+    Path("traces.jsonl").write_text(r'{"trace": "half \ud800", "task": "one", "calls": []}')
+    assert main([*given, "--out", "scores.db"]) == 0
+    with closing(sqlite3.connect("scores.db")) as table:
+        assert table.execute("SELECT trace FROM score").fetchall() == [("half ?",)]
     Path("log.db").write_bytes(b"a log")
     assert main([*given, "--out", "log.db"]) == 2
     assert "another file" in capsys.readouterr().err
