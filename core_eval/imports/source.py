@@ -72,7 +72,7 @@ class Source:
         if head == ZIP:
             return "zip"
         names = {suffix.lower() for suffix in self.path.suffixes[-2:]}
-        return "lines" if names & LINES_SUFFIXES or self._is_lines() else "json"
+        return "lines" if self._is_lines(named_so=bool(names & LINES_SUFFIXES)) else "json"
 
     @cached_property
     def shape(self) -> Shape:
@@ -183,8 +183,11 @@ class Source:
         except OSError as error:
             raise ImportFileError(error.strerror or str(error)) from None
 
-    def _is_lines(self) -> bool:
-        """Return whether the first line is one object, and another one follows."""
+    def _is_lines(self, *, named_so: bool) -> bool:
+        """Return whether the first line is one object and no document goes on behind it.
+
+        Of a file that is named so, that its first line does not begin an array or a document of many lines.
+        """
         first = last = b""
         ended = False
         try:
@@ -195,11 +198,13 @@ class Source:
                         line, newline, rest = rest.partition(b"\n")
                         first, last, ended = first or line[:1], line.rstrip()[-1:] or last, bool(newline)
                     if ended and (rest := rest.lstrip()):
-                        return first == rest[:1] == b"{" and last == b"}"
+                        if named_so:
+                            return first != b"[" and last != b"{"
+                        return first == b"{" and last == b"}" and rest[:1] not in b",}]"
         except ForeignTextError:
             # Who reads the file says what is wrong with it.
-            return False
-        return False
+            return named_so
+        return named_so and first != b"["
 
 
 def _zipfile() -> Any:

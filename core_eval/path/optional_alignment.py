@@ -1,13 +1,16 @@
-"""Aligns a path with the orders of all subsets of a set of distinct symbols, none of which is listed.
+"""Aligns a path with the orders of all parts of a set of symbols, none of which is listed.
 
-A golden path has `m` of the symbols. Of the `t` that the path has too it holds at most `min(t, m)`;
+A symbol may stand in the set several times. A golden path has `m` of the symbols. Of the `t` that the path
+has too, each as often as both have it, it holds at most `min(t, m)`;
 then the least edit distance to a path of `n` calls is `max(n, m) - min(t, m)`, by the construction of
 `staged_alignment`, which leaves these symbols in the order of the calls. So the best golden path by edits is
-also the best by order.
+also the best by order; but where it has a symbol more often than the path, the copy that is put in may stand
+before the others, and then only bounds of the order are known.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from core_eval.path.aligned import Aligned
@@ -17,10 +20,13 @@ from core_eval.path.metrics import concordance, efficiency, similarity
 
 def optional_correctness(stage: Sequence[int], path: Sequence[int]) -> float:
     """Return the path correctness of a path."""
-    return max(
-        similarity(len(path), length, edits)
-        for length, edits in enumerate(_edits(len(path), _shared(stage, path), len(stage)))
-    )
+    return _best(stage, path, len(stage))
+
+
+def _best(stage: Sequence[int], path: Sequence[int], longest: int) -> float:
+    """Return the path correctness by golden paths of at most this length."""
+    edits = _edits(len(path), _shared(stage, path), longest)
+    return max(similarity(len(path), length, each) for length, each in enumerate(edits))
 
 
 def align_optional(
@@ -41,16 +47,19 @@ def align_optional(
         exact: whether PC+HLR is computed; else it is bounded.
     """
     correctness = optional_correctness(stage, path)
-    order = lam * correctness + (1.0 - lam) * concordance(_shared(stage, path), 0)
+    shared = _shared(stage, path)
+    in_order = (1.0 - lam) * concordance(shared, 0)
+    order = lam * _best(stage, path, shared + sum(symbol not in path for symbol in stage)) + in_order
     left = ahead[0] if ahead else ()
     low, high = _refined(left, path, repairs) if exact else _bounds(left, path, repairs)
     aligned = Aligned(correctness, order, low, efficiency(calls, (2 << len(stage)) - 1))
+    aligned.bound("pc_ktc", order, lam * correctness + in_order)
     aligned.bound("path_correctness_hlr", low, high)
     return aligned
 
 
 def _shared(stage: Sequence[int], path: Sequence[int]) -> int:
-    return len({*stage} & {*path})
+    return (Counter(stage) & Counter(path)).total()
 
 
 def _edits(calls: int, shared: int, most: int) -> list[int]:

@@ -108,7 +108,7 @@ class _Graph:
 def _stages(plan: Plan, names: Sequence[str], free: Sequence[str]) -> Stages | None:
     """Return a plan of single steps, in sequence and any order, as stages; None where its states are few.
 
-    So is a plan of optional steps in any order, each unlike the others.
+    So is a plan of optional steps in any order.
     """
     if isinstance(plan, AnyOrder) and (options := _optional_steps(plan.blocks)) is not None:
         found = Stages([[names[int(step)] for step in options]], free, optional=True)
@@ -126,7 +126,7 @@ def _stages(plan: Plan, names: Sequence[str], free: Sequence[str]) -> Stages | N
 
 
 def _optional_steps(blocks: Sequence[Plan]) -> list[str] | None:
-    """Return the steps of blocks that are one optional step each, no two alike; else None."""
+    """Return the steps of blocks that are one optional step each; else None."""
     found = []
     for block in blocks:
         match block:
@@ -134,7 +134,7 @@ def _optional_steps(blocks: Sequence[Plan]) -> list[str] | None:
                 found.append(symbol)
             case _:
                 return None
-    return found if len(set(found)) == len(found) else None
+    return found
 
 
 def plan_symbols(steps: Iterable[Any], key: str) -> tuple[Symbol, ...]:

@@ -24,7 +24,7 @@ class Stages:
     Attributes:
         stages: the symbols of each stage; one may stand in it several times.
         free: the symbols that are self-loops wherever they are no progress.
-        optional: whether any of the symbols may be left out; then there is one stage, of distinct ones.
+        optional: whether any of the symbols may be left out; then there is one stage.
         start, end: the first state, and the one in which all is done.
     """
 
@@ -35,8 +35,8 @@ class Stages:
         self.free = tuple(free)
         self._free = frozenset(self.free)
         self.optional = optional
-        if optional and (len(self.stages) != 1 or len(set(self.stages[0])) < len(self.stages[0])):
-            raise ValueError("optional symbols are one stage of distinct ones")
+        if optional and len(self.stages) != 1:
+            raise ValueError("optional symbols are one stage")
         self.start, self.end = self._name(0, 0), self._name(len(self.stages), 0)
 
     @staticmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from core_eval.path.calls import Call
 from core_eval.rules.calls import CallPattern
@@ -13,6 +12,7 @@ from core_eval.rules.grounds import SMALL, Told
 from core_eval.rules.tool_schemas import Argument
 from core_eval.text.notation import normal
 from core_eval.text.values import as_float
+from core_eval.text.word_runs import WordRuns
 
 SHORTEST = 3
 """Characters that a single value needs, to be told from chance."""
@@ -35,14 +35,23 @@ def flows(told: Told, call: Call, source: CallPattern, words: int) -> Iterator[s
         is_source = text.call is not None and source.matches(text.call)
         (from_source if is_source else others).append(text)
     for argument in told.schemas.arguments(call):
+        given = normal(argument.value).split() if isinstance(argument.value, str) else []
+        runs = WordRuns(given) if from_source and len(given) >= words else None
         for text in reversed(from_source):
-            if (found := _shared(argument, text, others, words)) is not None:
+            if (found := _shared(argument, text, others, words, given, runs)) is not None:
                 tool = text.call.name if text.call else ""
                 yield f"{argument.path} has {found!r} of step {text.step}, {tool}"
                 break
 
 
-def _shared(argument: Argument, source: Text, others: list[Text], words: int) -> str | None:
+def _shared(
+    argument: Argument,
+    source: Text,
+    others: list[Text],
+    words: int,
+    given: list[str],
+    runs: WordRuns | None,
+) -> str | None:
     value = argument.value
     if value is None or isinstance(value, bool):
         return None
@@ -53,11 +62,11 @@ def _shared(argument: Argument, source: Text, others: list[Text], words: int) ->
     whole = normal(value)
     if len(whole.strip()) >= SHORTEST and _is_only(whole, source, others):
         return value
-    mine, theirs = whole.split(), source.words.split()
-    run = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
-    quoted = " ".join(mine[run.a : run.a + run.size])
-    if run.size >= words and _is_only(f" {quoted} ", source, others):
-        return quoted
+    if runs is not None:
+        place, size = runs.longest(source.words.split())
+        quoted = " ".join(given[place : place + size])
+        if size >= words and _is_only(f" {quoted} ", source, others):
+            return quoted
     for found in _TOKEN.finditer(value):
         token = found[0].strip(".-")
         if len(token) >= SHORTEST and _is_only(normal(token), source, others):

@@ -92,24 +92,25 @@ def _open(stack: ExitStack, path: Path) -> BinaryIO:
     return stack.enter_context(path.open("rb"))
 
 
-def _plain(stack: ExitStack, raw: BinaryIO) -> io.BufferedReader:
+def _plain(stack: ExitStack, raw: BinaryIO) -> io.BufferedReader | gzip.GzipFile:
     """Return the stream, decompressed if its first bytes are gzip's; the name is ignored."""
     stream = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
     if stream.peek(2)[:2] != GZIP:
         return stream
-    unpacked = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
-    return io.BufferedReader(cast("io.RawIOBase", unpacked))
+    # It has a buffer. Another one around it would lose what stands before a broken place.
+    return stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
 
 
-def _bounded(stream: io.BufferedReader | io.TextIOWrapper) -> Iterator[Any]:
+def _bounded(stream: io.BufferedReader | gzip.GzipFile | io.TextIOWrapper) -> Iterator[Any]:
     while line := stream.readline(MOST_BYTES + 1):
         if len(line) > MOST_BYTES:
             raise ForeignTextError(f"a line has more than {MOST_BYTES:,} bytes")
         yield line
 
 
-def _chunks(stream: io.BufferedReader | io.TextIOWrapper) -> Iterator[Any]:
-    while chunk := stream.read(CHUNK):
+def _chunks(stream: io.BufferedReader | gzip.GzipFile | io.TextIOWrapper) -> Iterator[Any]:
+    read = stream.read if isinstance(stream, io.TextIOWrapper) else stream.read1
+    while chunk := read(CHUNK):
         yield chunk
 
 

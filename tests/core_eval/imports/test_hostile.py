@@ -1,5 +1,6 @@
 """Whatever a file holds, an import ends with episodes, or with a line that says why not."""
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core_eval.cli.main import main
+from core_eval.imports.record import BrokenRecord
+from core_eval.imports.registry import read_traces
 
 CHAT = files.chat(
     files.asks(files.call("a", "look", {"x": 1})), files.answer("a", "ok"), tools=[{"name": "t"}]
@@ -80,3 +83,36 @@ def test_a_zip_whose_parts_are_broken(tmp_path: Path, capsys: pytest.CaptureFixt
     assert files.broken(path)[0][1].startswith("samples/0_epoch_1.json cannot be unpacked (Bad CRC-32")
     assert main(["import", str(path), "-o", str(tmp_path / "x.db")]) == 1
     assert "record 1: samples/0_epoch_1.json" in capsys.readouterr().err
+
+
+TRACE = json.dumps(SAMPLES["pathrig"]).encode()
+TWO = TRACE + b"\n" + TRACE + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "faults"),
+    [
+        ("x.json", TWO + TRACE[:20], [(3, "no JSON: ")]),
+        ("x.json", TWO + b"\0" * 40, [(3, "no JSON: ")]),
+        ("x.json", TRACE + b"\r\n\xef\xbb\xbf" + TRACE + b"\r\n", []),
+        ("x.jsonl", TRACE[:20] + b"\n" + TWO, [(1, "no JSON: ")]),
+        ("x.jsonl", b"[" + TRACE + b",\n" + TRACE + b"]", []),
+        ("x.jsonl", json.dumps([SAMPLES["pathrig"]] * 2, indent=1).encode(), []),
+        (
+            "x.gz",
+            gzip.compress(TWO)[:-6],
+            [(3, "from here on the file cannot be read: its gzip")],
+        ),
+        ("x.gz", gzip.compress(TWO) + b"rest", [(3, "from here on the file cannot be read: its gzip")]),
+    ],
+)
+def test_lines_that_were_half_written_or_misnamed(
+    tmp_path: Path, name: str, data: bytes, faults: list[tuple[int, str]]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    found = list(read_traces(path))
+    broken = [one for one in found if isinstance(one, BrokenRecord)]
+    assert len(found) - len(broken) == 2
+    assert [one.number for one in broken] == [number for number, _ in faults]
+    assert all(one.why.startswith(why) for one, (_, why) in zip(broken, faults, strict=True))
