@@ -14,12 +14,13 @@ from core_eval.cli.workers import FilePart, Workers, in_order, parts_of_file
 from core_eval.log import LogError, LogReader
 from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes
-from core_eval.rules.calls import in_groups
+from core_eval.rules.calls import Made, in_groups
 from core_eval.rules.episode import logged_calls, told_at_first
 from core_eval.rules.grounds import Told
-from core_eval.rules.monitor import violations
+from core_eval.rules.monitor import verdicts, violations
 from core_eval.rules.rule_file import Rule
 from core_eval.rules.tally import Checked, RuleTally
+from core_eval.text.json_text import json_text
 from core_eval.traces.trace_file import BadTrace, read_traces
 
 ALL, NOT_ALL = 0, 1
@@ -65,22 +66,61 @@ def _tallied(rules: Sequence[Rule], found: Iterable[Checked], *, as_json: bool) 
 def check_log(rules: Sequence[Rule], db: Path, *, as_json: bool) -> int:
     """Print how the episodes of a log that have ended violate the rules; return the exit status."""
     tally = RuleTally(rules)
+    for one in _ended(rules, db):
+        if one is None:
+            tally.unread += 1
+        else:
+            episode, calls, told = one
+            found = violations(rules, calls, told)
+            tally.add(Checked.of(episode, found, told))
+    return _finish(tally, as_json=as_json)
+
+
+_Course = tuple[str | int, Sequence[Made], Told]
+"""A trace or episode, its calls, and what the agent was told before them."""
+
+
+def _ended(rules: Sequence[Rule], db: Path) -> Iterator[_Course | None]:
+    """Yield each episode of a log that has ended; None where it cannot be read, which is told at the end."""
     damaged: list[tuple[int, str | None]] = []
     with LogReader(db) as reader:
         for episode_id in reader.episode_ids():
             try:
                 episode = reader.episode(episode_id)
-                if episode.status != "running":
-                    told = told_at_first(reader, episode)
-                    calls = logged_calls(reader, episode, rules)
-                    found = violations(rules, calls, told)
-                    tally.add(Checked.of(episode_id, found, told))
+                if episode.status == "running":
+                    continue
+                told = told_at_first(reader, episode)
+                found = episode_id, list(logged_calls(reader, episode, rules)), told
             except LogError as error:
                 damaged.append((episode_id, str(error)))
-    tally.unread = len(damaged)
+                yield None
+            else:
+                yield found
     for line in notes(damaged):
         print(f"{line}; left out", file=sys.stderr)
-    return _finish(tally, as_json=as_json)
+
+
+def _traces(traces: Path) -> Iterator[_Course | None]:
+    with opened(traces) as lines:
+        for trace in read_traces(lines, file=str(traces)):
+            if isinstance(trace, BadTrace):
+                print(f"pathrig: {trace.error}", file=sys.stderr)
+                yield None
+            else:
+                yield trace.id, list(in_groups(trace.calls)), Told(trace.prompt, trace.tools)
+
+
+def print_verdicts(rules: Sequence[Rule], traces: Path | None, db: Path | None) -> int:
+    """Print the verdict on each rule after each call as JSON lines; return the exit status."""
+    status = ALL
+    for one in _traces(traces) if traces is not None else _ended(rules, db) if db is not None else ():
+        if one is None:
+            status = NOT_ALL
+            continue
+        trace, calls, told = one
+        for k, (made, found) in enumerate(verdicts(rules, calls, told)):
+            print(json_text({"trace": trace, "step": k, "tool": made.call.name, "verdicts": found}))
+    return status
 
 
 def _finish(tally: RuleTally, *, as_json: bool) -> int:

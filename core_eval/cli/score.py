@@ -28,6 +28,10 @@ def score(
         Path | None,
         typer.Option(help="Rule file, YAML: print how traces or log violate it, in place of scores."),
     ] = None,
+    verdicts: Annotated[
+        bool,
+        typer.Option("--verdicts", help="With --rules: print the verdicts after each call as JSON lines."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="With --traces: write the scores to this file; .db: as a table of SQLite."),
@@ -87,9 +91,14 @@ def score(
         flags = {"--write": write or None, "--faults-are-harm": faults_are_harm or None}
         others = {**given, **flags, "--aggregate": aggregate}
         if against is not None:
-            return _score_against(against, rules, db, {**others, "--traces": traces}, as_json=json)
+            others |= {"--traces": traces, "--verdicts": verdicts or None}
+            return _score_against(against, rules, db, others, as_json=json)
         assert rules is not None
-        return _check_rules(rules, traces, db, others, Workers(jobs, dask), as_json=json)
+        if verdicts:
+            others |= {"--jobs": None if jobs == 1 else jobs, "--dask": dask, "--json": json or None}
+        return _check_rules(rules, traces, db, others, Workers(jobs, dask), as_json=json, verdicts=verdicts)
+    if verdicts:
+        raise UsageError("--verdicts needs --rules FILE")
     for option, value in (("--beta", beta), ("--lam", lam)):
         if value is not None and math.isnan(value):
             raise UsageError(f"{option} {value}: must be a number from 0 to 1")
@@ -155,15 +164,18 @@ def _check_rules(
     workers: Workers,
     *,
     as_json: bool,
+    verdicts: bool,
 ) -> int:
     """Print how the traces, or the episodes of a log, violate rules."""
-    from core_eval.cli.rule_check import check_log, check_traces
+    from core_eval.cli.rule_check import check_log, check_traces, print_verdicts
     from core_eval.cli.run_options import rules_to_check
 
-    _refuse(others, "--rules, which computes no scores")
+    _refuse(others, "--verdicts" if verdicts else "--rules, which computes no scores")
     if (traces is None) == (db is None):
         raise UsageError("--rules needs one of --traces FILE.jsonl and --db FILE")
     checked = rules_to_check(rules)
+    if verdicts:
+        return print_verdicts(checked, traces, db)
     if db is not None:
         return check_log(checked, db, as_json=as_json)
     assert traces is not None

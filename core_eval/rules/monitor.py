@@ -181,6 +181,16 @@ class RuleMonitor:
         return cause_first([one for watch in self._watches for one in watch.at_the_end()])
 
 
+def verdicts(
+    rules: Iterable[Rule], made: Iterable[Made], told: Told | None = None
+) -> Iterator[tuple[Made, dict[str, Verdict]]]:
+    """Yield each call with the verdict on each rule after it, by the rule's id; `told` as in `violations`."""
+    monitor = RuleMonitor(rules, told)
+    for one in made:
+        monitor.step(one)
+        yield one, monitor.verdicts
+
+
 def cause_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings by the act to blame, the gravest rule first; last what no call is to blame for."""
     return sorted(

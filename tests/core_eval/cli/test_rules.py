@@ -103,6 +103,14 @@ def test_a_log_is_judged_by_its_executed_calls(capsys: pytest.CaptureFixture[str
     assert [
         [(one["prevented"], one["corrected"], one["at_end"]), one["first"]] for one in found["rules"]
     ] == [[(0, 1, 0), {"trace": 2, "step": 0}], [(0, 0, 1), {"trace": 2, "step": 1}]]
+    assert main(["score", "--rules", "rules.yaml", "--verdicts", "--db", "pathrig.db"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    # The refused call violates nothing.
+    assert [(one["tool"], one["verdicts"]["lock-after"]) for one in lines if one["trace"] == 2] == [
+        ("move_to", "satisfied so far"),
+        ("unlock_safety_mode", "violated so far"),
+        ("move_to", "violated so far"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -304,6 +312,32 @@ def test_side_by_side_no_rule_asks(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.jsonl").write_text("")
     assert main([*RUN, "--rules", "rules.yaml", "--jobs", "2", "--episodes", "2"]) == 2
     assert "--jobs: a rule that confirms asks" in capsys.readouterr().err
+
+
+def test_each_step_has_its_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
+    with Path("traces.jsonl").open("a") as file:
+        file.write("\n{")
+    given = ["score", "--rules", "rules.yaml", "--verdicts"]
+    assert main([*given, "--traces", "traces.jsonl"]) == 1
+    said = capsys.readouterr()
+    assert "line 6" in said.err
+    found = [json.loads(line) for line in said.out.splitlines()]
+    so_far, missing = "satisfied so far", "violated so far"
+    assert [
+        (one["step"], one["tool"], *one["verdicts"].values()) for one in found if one["trace"] == "kept"
+    ] == [
+        (0, "unlock_safety_mode", "satisfied", missing),
+        (1, "move_to", "satisfied", missing),
+        (2, "lock_safety_mode", "satisfied", so_far),
+    ]
+    assert [tuple(one["verdicts"].values()) for one in found if one["trace"] == "moved"] == [
+        ("violated", so_far)
+    ] * 2
+    for other in (["--jobs", "2"], ["--json"]):
+        assert main([*given, "--traces", "traces.jsonl", *other]) == 2
+        assert f"{other[0]} does not go with --verdicts" in capsys.readouterr().err
+    assert main(["score", "--verdicts", "--traces", "traces.jsonl"]) == 2
+    assert "--verdicts needs --rules" in capsys.readouterr().err
 
 
 def test_several_processes_find_what_one_finds(
