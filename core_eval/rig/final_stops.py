@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from devices.outcome import StopOutcome
+if TYPE_CHECKING:
+    from devices.outcome import StopOutcome
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class FinalStop:
 
     def line(self) -> str:
         """Return the line for the terminal; empty if the stop was confirmed."""
+        # Not loaded by a verb that drives no rig.
+        from devices.outcome import StopOutcome
+
         if self.stop is StopOutcome.CONFIRMED:
             return ""
         if not self.failed:
