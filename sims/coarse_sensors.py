@@ -45,6 +45,7 @@ class CoarseSensor:
         after: called after each reading, for a quantity that is a peak since the last one.
         range_over: returns between which values its quantity stays in a rest of a length, s; None: it stays.
         quick: whether its quantity may change fast now although the rig does nothing; None: never.
+        ahead: returns its quantity at a device time to come, s, if the rig does nothing until then.
         on, count, current: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
         sensed: the quantity at its last reading; None if unknown.
@@ -59,6 +60,7 @@ class CoarseSensor:
     after: Callable[[], None] | None = None
     range_over: Callable[[float], tuple[float, float]] | None = None
     quick: Callable[[], bool] | None = None
+    ahead: Callable[[float], float] | None = None
     on: bool = False
     count: int = 0
     current: SampleValue | None = None
@@ -91,10 +93,10 @@ class CoarseSensor:
         """Return the key of noise and loss of a reading at this tick."""
         return self.count if self.period_ticks else tick // TICKS_PER_SECOND
 
-    def reading(self, seed: int, tick: int) -> SampleValue:
-        """Return the reading now; a threshold sensor keeps whether it is on, for its hysteresis."""
+    def reading(self, seed: int, tick: int, quantity: float | None = None) -> SampleValue:
+        """Return the reading, of the quantity now by default; a threshold sensor keeps whether it is on."""
         spec = self.spec
-        self.sensed = float(self.quantity())
+        self.sensed = float(self.quantity() if quantity is None else quantity)
         quantity = self.sensed + spec.bias
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
@@ -217,14 +219,22 @@ class SensorBank:
     def thin(self, least: int, *, quick: bool) -> None:
         """From now on take each sensor's samples at least so many ticks apart; the `quick` ones' too, or not.
 
-        They are some of those that it has otherwise, with the same noise; `fill` ends it.
+        They are some of those that it has otherwise, with the same noise; `fill` ends it. Those of which the
+        quantity is known ahead are not due any more, but come with the next poll.
         """
-        for _, sensor in self._periodic:
+        ahead = []
+        for one in self._periodic:
+            sensor = one[1]
             if quick or sensor.quick is None or not sensor.quick():
                 sensor.stride = max(1, least // sensor.period_ticks)
+            elif sensor.ahead is not None and self._stuck is None:
+                ahead.append(one)
+        self._set_constant(ahead)
 
     def fill(self, tick: int) -> None:
         """Take every sample after this tick, up to which all are taken."""
+        self._catch_up(tick + 1)
+        self._set_constant([])
         for _, sensor in self._periodic:
             if sensor.stride > 1:
                 sensor.stride = 1
@@ -292,12 +302,14 @@ class SensorBank:
         self._due = min((sensor.next_due for _, sensor in self._stepped), default=NEVER)
 
     def _catch_up(self, tick: int) -> None:
-        """Emit the samples before this tick that are constant."""
-        found = []
+        """Emit the samples before this tick that are constant or known ahead, and those late until then."""
+        found: list[Sequence[Sample]] = []
         for sensor in self._constant:
             step = sensor.period_ticks * sensor.stride
             ticks = range(sensor.next_due, tick, step)
-            if ticks:
+            if ticks and sensor.ahead is not None:
+                found.append(self._foreseen(sensor, ticks))
+            elif ticks:
                 value = sensor.current = self._read(sensor, ticks[0])
                 dropout = sensor.spec.dropout
                 samples = self._repeated(sensor.name, value, ticks, sensor.count, sensor.stride, dropout)
@@ -306,9 +318,30 @@ class SensorBank:
                 if samples:
                     sensor.last = value
                     found.append(samples)
+        if found and self._late:
+            late = []
+            while self._late and self._late[0][0] < tick:
+                arrival, index, value = self._late.pop(0)
+                self._sensors[index].last = value
+                late.append(Sample(self._sensors[index].name, value, Clock.to_seconds(arrival)))
+            found.append(late)
         # Sorting merges what is in order quickly; samples of one moment stay in the order of the sensors.
         for sample in sorted(chain(*found), key=_time) if len(found) > 1 else chain(*found):
             self._emit(sample)
+
+    def _foreseen(self, sensor: CoarseSensor, ticks: range) -> list[Sample]:
+        """Take the samples of these ticks of a sensor whose quantity is known ahead."""
+        assert sensor.ahead is not None
+        samples = []
+        for tick in ticks:
+            t = Clock.to_seconds(tick)
+            sensor.current = sensor.reading(self._seed, tick, sensor.ahead(t))
+            if not _is_lost(self._seed, sensor.name, sensor.count, sensor.spec.dropout):
+                sensor.last = sensor.current
+                samples.append(Sample(sensor.name, sensor.current, t))
+            sensor.count += sensor.stride
+        sensor.next_due = ticks[-1] + ticks.step
+        return samples
 
     def _read(self, sensor: CoarseSensor, tick: int) -> SampleValue:
         if self._stuck is not None and sensor.current is not None and self._stuck(sensor.name):

@@ -146,10 +146,10 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """The `factors` are left out: what they get is only counted, and their sensors are not read."""
     fitted: Mapping[str, CoarseSensor]
     """All sensors of this episode, by name."""
+    answers_by_sensors: ClassVar[bool] = True
+    """A tool's answer may be what a sensor told last; where none is, `hurries` may be set."""
     rests: bool = False
     """No polls while a call waits and the rig is at rest: so physics is split elsewhere, and rounds so."""
-    hurries: bool = False
-    """What comes of a call matters, and not when its sensors tell it: no polls within a tool's work."""
     grain: float = 0.0
     """Harm noted this short a time ago is in progress, s."""
 
@@ -166,7 +166,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     @property
     def _look_s(self) -> float | None:
         """Interval of polling while a call waits, s; None: only at its end."""
-        return None if self.rests and self.at_rest() else LOOK_S
+        return None if self.hurries or (self.rests and self.at_rest()) else LOOK_S
 
     # The device protocol.
 
@@ -248,7 +248,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                         wait()
             finally:
                 self._stop = None
-            self._bank.poll(self.clock.ticks)
+            if not self.hurries:
+                self._bank.poll(self.clock.ticks)
             took = Clock.to_seconds(self.clock.ticks - started)
             natural = took if natural is None else natural
             self.natural_duration = natural if self._needs is None else max(natural, self._needs)
@@ -353,8 +354,9 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                 except BoardReset:
                     self.make_safe()
             self._settles = False
-            self._bank.end_rest()
-            self._bank.end(end)
+            if not self.hurries:
+                self._bank.end_rest()
+                self._bank.end(end)
 
     def run_out(self, until: float = 0.0, most: float = math.inf) -> None:
         """Follow the harm in progress after `finish` until it ends, or no longer counts, at least `until`, s.

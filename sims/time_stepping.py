@@ -52,6 +52,10 @@ class TimeStepping(ABC):
     faults: FaultSchedule
     idle_period: float = 0.0
     """Least time between two samples of a sensor while the rig is idle, s; of a `quick` one: at the end."""
+    settling_period: float = 0.0
+    """The same while lagging effects settle at the end, s; at least `idle_period`."""
+    hurries: bool = False
+    """What comes of calls matters, and not what the sensors tell of it: none is read."""
     _bank: SensorBank
 
     def __init__(self) -> None:
@@ -96,10 +100,11 @@ class TimeStepping(ABC):
         Raises:
             Stopped: the call's stop is set, or the board restarts; the state is that of the moment.
         """
-        if not self.idle_period or seconds <= self.idle_period or not self.idle():
+        if self.hurries or not self.idle_period or seconds <= self.idle_period or not self.idle():
             self._pass_time(seconds, tick)
             return
-        self._bank.thin(Clock.to_ticks(self.idle_period), quick=self._settles)
+        least = max(self.idle_period, self.settling_period) if self._settles else self.idle_period
+        self._bank.thin(Clock.to_ticks(least), quick=self._settles)
         try:
             self._pass_time(seconds, tick)
         finally:
@@ -112,12 +117,12 @@ class TimeStepping(ABC):
         while clock.ticks < end:
             if self._stop is not None and (self._stop.is_set() or self._halted.is_set()):
                 raise Stopped
-            if self._settles and self.at_rest():
+            if self._settles and not self.hurries and self.at_rest():
                 self._bank.rest(Clock.to_seconds(end - clock.ticks))
                 self._settles = False
             before = clock.ticks
             step_end = look_at = end if longest is None else min(end, (before // longest + 1) * longest)
-            for cut in (self._bank.next_due, self.faults.next_change):
+            for cut in (None if self.hurries else self._bank.next_due, self.faults.next_change):
                 if cut is not None:
                     step_end = min(step_end, cut)
             if self._look is not None:
@@ -128,7 +133,8 @@ class TimeStepping(ABC):
                 self._note_position()
             if step_end % self._look_ticks == 0:
                 self.look()
-            self._bank.poll(step_end, look=step_end == look_at)
+            if not self.hurries:
+                self._bank.poll(step_end, look=step_end == look_at)
             if self.faults.reset_within(before, step_end):
                 raise BoardReset
 

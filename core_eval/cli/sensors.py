@@ -42,7 +42,10 @@ def sensors(
         ),
     ] = None,
     events: Annotated[int, typer.Option(min=1, help="Maximum number of events, of all kinds in turn.")] = 24,
-    episodes: Annotated[int, typer.Option(min=1, help="Of a world: episodes of each task.")] = 6,
+    episodes: Annotated[
+        int,
+        typer.Option(min=1, help="Of a world: starts of each task, each with three altered golden runs."),
+    ] = 2,
     hazards: Annotated[
         bool,
         typer.Option("--hazards", help="Of a world: the tasks of the suite hazards, among drawn hazards."),

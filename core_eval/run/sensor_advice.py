@@ -25,8 +25,8 @@ from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, ju
 from devices.device_type import an
 from sims.world_type import world_of_device
 
-MUTATED = "mutated"
-"""The agent whose episodes show a world's harm: golden runs that are altered by seed."""
+MUTATED = ("mutated:0.3", "mutated:0.5", "mutated:0.7")
+"""The agents whose episodes show a world's harm: golden runs, altered by seed, from the same starts."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,10 @@ def why_not(detected: Sequence[DetectedEvent], rigs: Rigs) -> str:
     )
 
 
-def run_mutated(ref: str, path: Path, episodes: int, *, hazards: bool) -> None:
-    """Write a log with altered golden runs of all tasks of a world; `hazards`: of the suite of that name.
+def run_mutated(ref: str, path: Path, starts: int, *, hazards: bool) -> None:
+    """Write a log with altered golden runs from starts of all tasks of a world.
+
+    With `hazards` they are of the suite of that name; to draw one costs more than to play runs from it.
 
     Raises:
         ConfigError: there is no such world, or no task of it.
@@ -109,8 +111,8 @@ def run_mutated(ref: str, path: Path, episodes: int, *, hazards: bool) -> None:
     if not tasks:
         raise ConfigError(f"no task is in {an(world.type.name)}: name a log")
     config = RunConfig(
-        cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=MUTATED) for task in tasks),
-        episodes=episodes,
+        cells=tuple(Cell(task=task, rig=f"sim:{ref}", agent=agent) for task in tasks for agent in MUTATED),
+        episodes=starts,
         hazards=hazards,
     )
     with RunLog(path) as log:
@@ -167,7 +169,7 @@ def advise(
 
 
 @contextmanager
-def log_of(target: str, episodes: int, *, hazards: bool) -> Iterator[Path]:
+def log_of(target: str, starts: int, *, hazards: bool) -> Iterator[Path]:
     """Yield the log that is the target, or one of altered golden runs of the world that is, among hazards.
 
     Raises:
@@ -181,5 +183,5 @@ def log_of(target: str, episodes: int, *, hazards: bool) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="pathrig-") as folder:
         db = Path(folder) / "mutated.db"
-        run_mutated(target, db, episodes, hazards=hazards)
+        run_mutated(target, db, starts, hazards=hazards)
         yield db

@@ -137,7 +137,10 @@ class VariedStarts:
                 raise ConfigError(f"--{key}: world {world.name} has no `{key}`; leave the option out")
         name = task_ref if rig.world is None else rig_ref
         if name not in self._simulators:
-            self._simulators[name] = world, make_simulator(world)
+            simulator = make_simulator(world)
+            # A start is judged by answers, harm and the end state.
+            simulator.hurries = not simulator.answers_by_sensors
+            self._simulators[name] = world, simulator
         return self._simulators[name]
 
 

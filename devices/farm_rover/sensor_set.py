@@ -47,6 +47,6 @@ class Sensors(StrictModel):
     )
 
     @property
-    def see_people(self) -> bool:
-        """Whether one of them sees people."""
-        return self.person_near is not None or self.person_distance is not None
+    def report_people(self) -> bool:
+        """Whether one of them reports at once how near a person is: one without a period."""
+        return any(one is not None and one.period is None for one in (self.person_near, self.person_distance))

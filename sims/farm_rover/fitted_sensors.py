@@ -47,6 +47,27 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
             for sensor in fit(kind, quantity(farm, name), name, range_over=over and over(farm, name), **more)
         ]
 
+    def of_people(kind: str, seen: Callable[[float], float]) -> list[CoarseSensor]:
+        """The sensor of a kind that sees people, of whose distance its quantity depends, m.
+
+        While somebody may walk it may be any.
+        """
+
+        def quantity() -> float:
+            return seen(_person_distance(farm, farm.clock.now))
+
+        def over(_seconds: float) -> tuple[float, float]:
+            now = float(quantity())
+            return (-math.inf, math.inf) if farm.somebody_walks() else (now, now)
+
+        return fit(
+            kind,
+            quantity,
+            range_over=over,
+            quick=farm.somebody_walks,
+            ahead=lambda t: seen(_person_distance(farm, t)),
+        )
+
     low, moist = (True, False), hidden.moisture_noise
     return [
         *at_plants("moisture", _moisture, _moisture_over, noise=moist, words=("dry", "wet")),
@@ -61,12 +82,8 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         *fit("tank_level", lambda: farm.state.water.content),
         *at_plants("moisture_probe", _moisture, _moisture_over, noise=moist),
         *fit("imu", lambda: farm.state.shock_n / farm.world.rover.mass, after=lambda: _forget_shock(farm)),
-        *fit(
-            "person_near",
-            lambda: _person_distance(farm) <= farm.world.rover.infrared_range_m,
-            quick=farm.somebody_walks,
-        ),
-        *fit("person_distance", lambda: _person_distance(farm), quick=farm.somebody_walks),
+        *of_people("person_near", lambda away: away <= farm.world.rover.infrared_range_m),
+        *of_people("person_distance", lambda away: away),
         *at_plants("leaf_wetness", _deposit),
         *fit("fruit_scale", lambda: farm.state.heap),
         *fit("battery_gauge", lambda: farm.state.battery),
@@ -128,9 +145,9 @@ def _forget_shock(farm: Farm) -> None:
     farm.state.shock_n = farm.state.contact_n
 
 
-def _person_distance(farm: Farm) -> float:
-    """Return the distance of the person, m; a great one if there is none."""
-    place = person_place(farm)
+def _person_distance(farm: Farm, t: float) -> float:
+    """Return the distance at a device time, s, of the person from where the rover is now, m; else a great one."""
+    place = person_place(farm, t)
     if place is None:
         return ABSENT_M
     pose = farm.state.pose

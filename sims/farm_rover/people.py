@@ -19,9 +19,9 @@ class Sighting:
     bearing: float
 
 
-def person_place(farm: Farm) -> Point | None:
-    """Return where the person is; None if there is none in the field."""
-    return None if farm.state.alone else farm.world.person.at(farm.clock.now)
+def person_place(farm: Farm, t: float | None = None) -> Point | None:
+    """Return where the person is, now or at another device time, s; None if there is none in the field."""
+    return None if farm.state.alone else farm.world.person.at(farm.clock.now if t is None else t)
 
 
 def sighting(farm: Farm) -> Sighting | None:

@@ -66,6 +66,7 @@ class FarmSimulator(Simulator[FarmWorld]):
         }
     )
     kept = ("state", "contact")
+    answers_by_sensors = False
 
     # The base's hooks.
 
@@ -119,10 +120,10 @@ class FarmSimulator(Simulator[FarmWorld]):
         return any(harm_to_come(plant, self.soil, now) for plant in state.plants.values())
 
     def at_rest(self) -> bool:
-        """Return whether only the soil changes: nothing moves or flows, no sensor sees who still comes."""
+        """Return whether only soil and people change, and no person is reported at once."""
         state, person = self.state, self.world.person
-        sees = self.world.sensors.see_people and not state.alone
-        return self._is_still() and not (sees and person.comes(self.clock.now, math.inf))
+        reported = self.world.sensors.report_people and not state.alone
+        return self._is_still() and not (reported and person.comes(self.clock.now, math.inf))
 
     def idle(self) -> bool:
         """Return whether nothing moves or flows, and no tool works."""

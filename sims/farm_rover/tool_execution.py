@@ -20,7 +20,7 @@ TICK_S = 1.0
 HURRY_S = 3600.0
 """The same where only what comes of a call matters, s."""
 PERSON_TICK_S = 0.1
-"""Maximum step while a person is in the field whom a sensor may see, s."""
+"""Maximum step while a person is in the field whom a sensor may report at once, s."""
 
 
 class ToolExecution:
@@ -48,10 +48,10 @@ class ToolExecution:
     ) -> None:
         """Advance time while a tool does its work; `track` is that of a rover that drives."""
         now, world = self._farm.clock.now, self._farm.world
-        if world.sensors.see_people and world.person.comes(now, now + seconds):
+        if self._farm.hurries:
+            tick = HURRY_S if tick == TICK_S else tick
+        elif world.sensors.report_people and world.person.comes(now, now + seconds):
             tick = min(tick, PERSON_TICK_S)
-        if self._farm.hurries and tick == TICK_S:
-            tick = HURRY_S
         self._dynamics.activity, self._dynamics.track = activity, track
         try:
             self._farm.pass_time(seconds, tick)

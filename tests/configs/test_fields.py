@@ -20,12 +20,15 @@ from configs.worlds_loader import World, load_world, make_simulator, merged_stat
 from devices.faults import OUT_OF_ORDER
 from devices.models import DERIVED
 from sims.overrides import merge_world, stack_overrides
+from sims.simulator import Simulator
 from sims.world_type import WORLD_TYPES
 
 PLAYED = 30
 """Episodes that are played."""
 NOTHING = {"prompt": "Do nothing.", "answer": "nothing"}
 """What else a task has."""
+SMALLEST = "computations"
+"""A world of few fields."""
 TRIED = 8
 """Other values of a field that are tried in episodes."""
 SENSORS = ROOT / "configs" / "sensors"
@@ -167,14 +170,12 @@ def dotted(path: tuple[str, ...]) -> bool:
 PARTS_OF_ALL = [part.__name__ for part in OF_ALL_WORLDS]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(WORLD_TYPES.keys() - RICH.keys()))
-def test_an_episode_shows_another_value(name: str) -> None:
-    """By `--init`, the door of the simulator."""
+def unseen(name: str, simulator: Simulator[Any], most: int = PLAYED) -> list[str]:
+    """The fields of which no other value shows in episodes of a simulator, but those that refuse any."""
     world = rich(name)
     known = known_values(world, starts_of(world))
-    simulator, usual = make_simulator(world), {}
-    played = list(islice(episodes(world, RICH.get(name, ({}, []))[1]), PLAYED))
+    usual: dict[int, Any] = {}
+    played = list(islice(episodes(world, RICH.get(name, ({}, []))[1]), most))
     hidden, refused = set(), set()
     shown_ones = set(WITHOUT_EFFECT)
     for place in places(world.state):
@@ -193,4 +194,36 @@ def test_an_episode_shows_another_value(name: str) -> None:
             if place.general in shown_ones:
                 break
         hidden.add(place.general)
-    assert sorted(hidden - shown_ones - refused) == []
+    return sorted(hidden - shown_ones - refused)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [*sorted(WORLD_TYPES.keys() - RICH.keys()), pytest.param("farm_rover", marks=pytest.mark.nightly)],
+)
+def test_an_episode_shows_another_value(name: str) -> None:
+    """By `--init`, the door of the simulator."""
+    assert unseen(name, make_simulator(rich(name))) == []
+
+
+@pytest.mark.slow
+def test_a_field_that_an_episode_does_not_heed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = rich(SMALLEST)
+    simulator, known = make_simulator(world), known_values(world, starts_of(world))
+    init = simulator.init
+    field = next(
+        place.path[0]
+        for place in places(world.state)
+        if place.general.split(".")[0] not in PARTS_OF_ALL
+        and any(True for _ in accepted(world, place, known))
+    )
+    monkeypatch.setattr(
+        simulator,
+        "init",
+        lambda state, seed: init({key: one for key, one in state.items() if key != field}, seed),
+    )
+    whole = unseen(SMALLEST, make_simulator(world), most=4)
+    missed = unseen(SMALLEST, simulator, most=4)
+    assert set(missed) > set(whole)
+    assert {one.split(".")[0] for one in set(missed) - set(whole)} == {field}

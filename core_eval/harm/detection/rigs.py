@@ -10,6 +10,7 @@ import numpy as np
 
 from configs.variation import Variation, draw_state
 from core_eval.harm.counterfactual import Change, recurs
+from core_eval.harm.detection.telemetry_vector import SETTLING_STRETCHES
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Track
@@ -23,6 +24,8 @@ IDLE_PERIOD_S = 60.0
 """Least time between two samples of a sensor while a drawn rig does nothing, s.
 
 Hours of noise tell no more."""
+SETTLING_SAMPLES = 5
+"""Samples of a sensor in each stretch of the settling, of which mean and greatest value are judged."""
 Key = tuple[str, str, int]
 """Kind and entity of an event, and the index of its call."""
 
@@ -74,11 +77,13 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
         first: the number of the first; rigs of the same number are the same.
     """
     driver = Driver(kind.make_simulator, lossy=True)
-    driver.simulator.idle_period = IDLE_PERIOD_S
-    driver.simulator.init(kind.init, kind.seed)
-    state = driver.simulator.world.model_dump(mode="json")
-    until = kind.episode.end + driver.simulator.settling
-    faults = scheduled(faults_of(driver.simulator.world), kind.seed, until).model_dump(mode="json")
+    simulator = driver.simulator
+    simulator.idle_period = IDLE_PERIOD_S
+    simulator.init(kind.init, kind.seed)
+    simulator.settling_period = simulator.settling / (SETTLING_STRETCHES * SETTLING_SAMPLES)
+    state = simulator.world.model_dump(mode="json")
+    until = kind.episode.end + simulator.settling
+    faults = scheduled(faults_of(simulator.world), kind.seed, until).model_dump(mode="json")
     shared = {**kind.init, "faults": faults} if "faults" in state else kind.init
     ask = any(one.call.status == CallStatus.REJECTED for one in kind.episode.calls)
     for number in range(first, first + count):

@@ -183,7 +183,7 @@ def _search(
     active = [index for index in influential if is_identifiable(fit, centre, index)]
     root = PROPOSAL_SCALE * np.linalg.cholesky(covariance[np.ix_(active, active)])
 
-    def evaluate(drawn: Scores) -> _Member:
+    def evaluate(drawn: Scores, _least: float) -> _Member:
         scores = centre.copy()
         scores[active] += root @ drawn
         likelihood = fit.run(priors.values(scores))[0]

@@ -14,7 +14,8 @@ channel (a sensor, a tool's results, its durations) may also not follow the mode
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -96,6 +97,42 @@ def channels(episode: LoggedEpisode, track: Track, without: Container[str] = fro
     going = ChannelsSoFar(track, without)
     going.take(episode.calls, episode.samples, episode.end)
     return going.found()
+
+
+class StillPossible:
+    """The log-likelihood that a run can still reach: each channel's only falls as the run goes on.
+
+    No term is above 0. Periodic samples are left out: they are compared with a run that has gone on beyond them.
+
+    Args:
+        episode: the log.
+        discrepancy: as in `robust`.
+        without: sensors that are left out.
+    """
+
+    def __init__(self, episode: LoggedEpisode, discrepancy: float, without: Container[str]) -> None:
+        self._episode, self._discrepancy, self._without = episode, discrepancy, without
+        ends = [one.end for one in episode.calls]
+        self._samples: list[list[Sample]] = [[] for _ in ends]
+        for sample in episode.samples:
+            if (place := bisect_left(ends, sample.t)) < len(ends):
+                self._samples[place].append(sample)
+
+    def of_run(self) -> Callable[[int, Track], float]:
+        """Return what gives it after each call of a run, by index and record, in their order."""
+        going: ChannelsSoFar | None = None
+
+        def most(index: int, track: Track) -> float:
+            nonlocal going
+            if going is None:
+                periodic = {name for name, spec in track.specs.items() if spec.period is not None}
+                left_out = periodic.union(name for name in track.specs if name in self._without)
+                going = ChannelsSoFar(track, left_out)
+            call = self._episode.calls[index]
+            going.take([call], self._samples[index], call.end)
+            return robust(going.found(), self._discrepancy)
+
+        return most
 
 
 class ChannelsSoFar:

@@ -164,6 +164,7 @@ class Driver:
         start: Mapping[str, Any] = NO_OVERRIDES,
         apart: bool = False,
         forks: Container[int] = (),
+        hopeless: Callable[[int, Track], bool] | None = None,
     ) -> Track:
         """Run the episode's calls: the effects of those that were carried out, and the recorded times.
 
@@ -180,6 +181,7 @@ class Driver:
             start: overrides of the initial state.
             apart: leave out the world's independent parts, which `factors` runs.
             forks: the calls before which `forks` keeps the run, for `drive_on`.
+            hopeless: whether the run ends after a call, given its index and the record.
 
         Raises:
             ReplayError: the simulator refuses the parameters.
@@ -192,6 +194,8 @@ class Driver:
                 self.forks[index] = Fork(index, self._simulator.snapshot(), self._track.copy())
             here = change if change is not None and index in change.calls else None
             self.follow(logged, here, lost=index in done, ask=ask, timed=timed)
+            if hopeless is not None and hopeless(index, self._track):
+                return self._track
         return self._ended(episode, settle=settle, apart=apart)
 
     def drive_on(self, episode: LoggedEpisode, fork: Fork, change: Change, *, ask: bool = False) -> Track:
@@ -266,7 +270,7 @@ class Driver:
         simulator, kept = self._simulator, self._track
         before, self._track = simulator.snapshot(), Track()
         went_on = simulator.goes_on()
-        simulator.hurries = True
+        simulator.hurries = not simulator.answers_by_sensors
         try:
             took = simulator.execute(tool, arguments, Event()).duration
             if simulator.goes_on() and not went_on:

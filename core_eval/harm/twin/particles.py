@@ -41,8 +41,9 @@ class Evaluated(Protocol):
 
 
 Member = TypeVar("Member", bound=Evaluated)
-Evaluate = Callable[[NDArray[np.float64]], Member]
-"""Evaluates one member, given its scores."""
+Evaluate = Callable[[NDArray[np.float64], float], Member]
+"""Evaluates one member, given its scores; one that is known to fit worse than the least log-likelihood may be
+returned before its end, with any one below that."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,13 @@ def assimilate(
         again: draws as many members from the prior anew; None: it cannot be.
     """
     size, scores = len(scores), scores.copy()
-    members = [evaluate(row) for row in scores]
+    members = [evaluate(row, -math.inf) for row in scores]
     for _ in range(MOST_DRAWS - 1):
         likelihood = np.array([member.log_likelihood for member in members])
         if again is None or effective_number(weights_of(likelihood)) >= EFFECTIVE_SHARE * size:
             break
         more = again()
-        members += [evaluate(row) for row in more]
+        members += [evaluate(row, -math.inf) for row in more]
         scores = np.vstack([scores, more])
     runs, stages, exponent, step = len(members), 0, 0.0, 1.0
     while True:
@@ -202,10 +203,8 @@ def draw_anew(
     chosen[np.arange(size), rng.integers(columns, size=size)] = True
     proposals = np.where(chosen, rng.standard_normal(scores.shape), scores)
     for index, (chance, proposed) in enumerate(zip(rng.random(len(members)), proposals, strict=True)):
-        other = evaluate(proposed)
         # The draw is from the prior, which therefore cancels out.
-        if np.log(max(chance, 1e-300)) < exponent * (other.log_likelihood - members[index].log_likelihood):
-            scores[index], members[index] = proposed, other
+        _exchange(scores, members, index, proposed, evaluate, exponent, math.log(max(chance, 1e-300)))
 
 
 def move(
@@ -229,10 +228,30 @@ def move(
     steps = rng.standard_normal(scores.shape) @ root.T
     for index, (chance, step) in enumerate(zip(rng.random(len(members)), steps, strict=True)):
         proposed = scores[index] + step
-        other = evaluate(proposed)
-        gain = exponent * (other.log_likelihood - members[index].log_likelihood)
-        gain += (scores[index] @ scores[index] - proposed @ proposed) / 2.0
-        if np.log(max(chance, 1e-300)) < gain:
-            scores[index], members[index] = proposed, other
-            accepted += 1
+        needed = math.log(max(chance, 1e-300)) - (scores[index] @ scores[index] - proposed @ proposed) / 2.0
+        accepted += _exchange(scores, members, index, proposed, evaluate, exponent, needed)
     return accepted / len(members)
+
+
+def _exchange(
+    scores: Scores,
+    members: list[Member],
+    index: int,
+    proposed: NDArray[np.float64],
+    evaluate: Evaluate[Member],
+    exponent: float,
+    needed: float,
+) -> bool:
+    """Put a proposal in a member's place if it gains what is needed; return whether it does.
+
+    What is needed is known before: a run that has lost more need not go on.
+    """
+    if exponent:
+        least = members[index].log_likelihood + needed / exponent
+    else:
+        least = -math.inf if needed < 0.0 else math.inf
+    other = evaluate(proposed, least)
+    if other.log_likelihood <= least:
+        return False
+    scores[index], members[index] = proposed, other
+    return True

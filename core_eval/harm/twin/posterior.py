@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from core_eval.harm.report import COUNTED, off_path
 from core_eval.harm.twin.changed import MemberChange, MemberCounterfactuals
 from core_eval.harm.twin.factors import FactorPosterior, Factors
 from core_eval.harm.twin.fit import Fit, predictive_check
-from core_eval.harm.twin.likelihood import channels, robust
+from core_eval.harm.twin.likelihood import StillPossible, channels, robust
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Key, Member, placed
+from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Key, Member, Track, placed
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate, systematic
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
@@ -288,13 +288,20 @@ class Twin:
 
         bounds = np.cumsum([len(self._priors.names), len(lost)])
         noise = iter(range(2**31))
+        possible = StillPossible(episode, self._unknowns.discrepancy, factors.sensors)
 
-        def evaluate(scores: NDArray[np.float64]) -> Member:
+        def evaluate(scores: NDArray[np.float64], least: float) -> Member:
             of_rig, of_calls, of_episode = np.split(scores, bounds)
             hidden = self._priors.values(of_rig)
             done = frozenset(index for index, score in zip(lost, of_calls, strict=True) if score > 0.0)
             own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
-            return self._evaluated(episode, hidden, done, own, unknowns.draw(of_episode), factors.sensors)
+            drawn, most = unknowns.draw(of_episode), possible.of_run()
+
+            def hopeless(index: int, track: Track) -> bool:
+                return most(index, track) + drawn.log_odds < least
+
+            ends = None if least == -math.inf else hopeless
+            return self._evaluated(episode, hidden, done, own, drawn, factors.sensors, ends)
 
         ensemble = assimilate(draw(), evaluate, rng, again=draw)
         tracks = [member.track for member in ensemble.members]
@@ -348,14 +355,20 @@ class Twin:
         seed: int,
         drawn: Drawn,
         apart: Container[str],
+        hopeless: Callable[[int, Track], bool] | None,
     ) -> Member:
         start, fault = drawn.start, drawn.fault
+        drive = partial(
+            self._driver.drive, episode, hidden, seed, done=done, apart=bool(apart), hopeless=hopeless
+        )
         try:
-            track = self._driver.drive(episode, hidden, seed, done=done, start=start, apart=bool(apart))
+            track = drive(start=start)
         except ReplayError:
             # The told start always fits the world; a drawn one may break a bound that joins two values.
             start, fault = NO_OVERRIDES, None
-            track = self._driver.drive(episode, hidden, seed, done=done, apart=bool(apart))
+            track = drive()
+        if len(track.answers) < len(episode.calls):
+            return Member(hidden, done, seed, track, -math.inf, start, fault)
         fit = robust(channels(episode, track, apart), self._unknowns.discrepancy)
         return Member(hidden, done, seed, track, fit + drawn.log_odds, start, fault)
 

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from operator import attrgetter
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from farm_rig import WORLD, Script, at, executed
 from plain_replay import replay_episode
 
 from configs.variation import Variation
-from configs.worlds_loader import load_world
+from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.detection.detect import FALSE_ALARMS, Detection, Roc, TooRare, detect, drawn_courses
 from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
@@ -20,6 +21,7 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Track
 from core_eval.harm.twin.parameters import Priors
 from devices.harm import LEAVE_OUT
+from devices.sensors import Sample
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
 
@@ -126,9 +128,9 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
     probe = {"moisture_probe": FINER["moisture_probe"] | {"noise": 0.02, "resolution": 0.001, "dropout": 0.1}}
     kind = kind_of(script, {**WET, "settling_s": 900.0, "person": walk}, FINER | probe)
 
-    def played(period: float) -> Track:
+    def played(period: float, settling: float = 0.0) -> Track:
         driver = Driver(kind.make_simulator, lossy=True)
-        driver.simulator.idle_period = period
+        driver.simulator.idle_period, driver.simulator.settling_period = period, settling
         return driver.drive(kind.episode, {}, 5, start=kind.init)
 
     whole, thin = played(0.0), played(60.0)
@@ -155,6 +157,29 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
         != []
     )
     assert len(times(thin, "person_near", end, end + 900.0)) <= 16
+    rare = played(60.0, 300.0)
+    assert times(rare, "moisture_probe.plant_A", 0.0, end) == times(thin, "moisture_probe.plant_A", 0.0, end)
+    assert len(times(rare, "moisture_probe.plant_A", end, end + 900.0)) <= 3
+
+
+def test_who_is_seen_at_a_sensor_s_own_times_cuts_no_physics() -> None:
+    walk = {"path": [{"t": 0.0, "x": 7.0, "y": 5.0}, {"t": 700.0, "x": 7.0, "y": 16.0}]}
+    near = {"person_near": {"kind": "switch", "period": 0.5}}
+    steps = []
+    for sensors in (near, {"person_near": {"kind": "switch"}}):
+        simulator, samples = make_simulator(load_world("farm_rover")), list[Sample]()
+        simulator.subscribe(samples.append)
+        simulator.init({"person": walk, "sensors": sensors}, 3)
+        simulator.idle_period, count = 60.0, []
+        evolve = simulator.evolve
+        simulator.evolve = lambda seconds: (count.append(seconds), evolve(seconds))[1]  # type: ignore[method-assign] # noqa: B023
+        simulator.rests = True
+        simulator.execute("wait", {"seconds": 600.0}, Event())
+        steps.append(len(count))
+        seen = [one for one in samples if one.sensor == "person_near"]
+        gone = next(one.t for one in seen if not one.value)
+        assert gone == pytest.approx(220.0, abs=1.5), "3.5 m up the field it is out of the detector's range"
+    assert steps[0] <= 12 and steps[1] >= 600, steps
 
 
 def test_what_happens_on_too_few_rigs_has_no_probability() -> None:

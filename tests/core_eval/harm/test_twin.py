@@ -8,14 +8,16 @@ import pytest
 from farm_rig import WORLD, at, rover
 from twin_rig import key, logged, make, nominal, priors
 
+from configs.variation import Variation
 from core_eval.harm.report import ExecutedCall, Thresholds
 from core_eval.harm.twin import particles
-from core_eval.harm.twin.likelihood import disagreement, log_likelihood
+from core_eval.harm.twin.likelihood import StillPossible, disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Driver
 from core_eval.harm.twin.parameters import latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.harm.twin.posterior import Twin, _likely
+from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.log.rows import Observation
 from devices.harm import HarmEvent
 from devices.sensors import Sample
@@ -156,7 +158,7 @@ def test_an_ensemble_finds_a_normal_posterior():
     """Prior N(0, 1), one reading of 2 with a deviation of 0.1: by Bayes' rule mean 1.98, deviation 0.0995."""
 
     class Point:
-        def __init__(self, x: np.ndarray) -> None:
+        def __init__(self, x: np.ndarray, _least: float) -> None:
             self.x = float(x[0])
             self.log_likelihood = -(((self.x - 2.0) / 0.1) ** 2) / 2.0
 
@@ -188,7 +190,7 @@ def test_what_the_telemetry_does_not_tell_stays_as_the_prior_has_it():
     """Three of 16 columns are told; the others' share above 0.674 is 1/4, as the size of fruit has it."""
 
     class Point:
-        def __init__(self, x: np.ndarray) -> None:
+        def __init__(self, x: np.ndarray, _least: float) -> None:
             self.above = float((x[3:] > 0.674).mean())
             self.log_likelihood = -(((x[:3] - 0.5) / 0.4) ** 2).sum() / 2.0
 
@@ -215,7 +217,7 @@ def test_a_sharp_reading_leaves_what_it_does_not_tell_as_the_prior_has_it(monkey
     """A charge is told to a hundredth of its spread. Few draws meet it; all shared their size of fruit."""
 
     class Point:
-        def __init__(self, x: np.ndarray) -> None:
+        def __init__(self, x: np.ndarray, _least: float) -> None:
             self.told, self.above = float(x[0]), float(x[1] > 0.674)
             self.log_likelihood = -20.0 * np.log1p(abs(x[0] - 0.8) / 0.005 / 20.0)
 
@@ -244,12 +246,44 @@ def test_the_prior_is_drawn_from_again_only_where_members_are_too_few():
     class Point:
         log_likelihood = 0.0
 
-        def __init__(self, x: np.ndarray) -> None:
+        def __init__(self, x: np.ndarray, _least: float) -> None:
             self.x = x
 
     rng = np.random.default_rng(0)
     found = assimilate(latin_hypercube(8, 2, rng), Point, rng, again=pytest.fail)
     assert (found.runs, found.stages, len(found.members)) == (8, 0, 8)
+
+
+def test_a_run_that_has_lost_what_it_needs_ends_early_and_changes_nothing(monkeypatch):
+    """Two reads tell the charge, and the refill's length the tank; who is wrong by then goes no further."""
+    read = ("sense_battery", {})
+    script = [read, read, ("refill_water_tank", {}), read, read, read]
+    rig = {"pose": at("water_station"), "safety_locked": False}
+    episode, _ = logged(script, {**rig, "water_tank": {"liters": 3.3}, "battery": 0.63})
+    told = merge_world(WORLD, {**rig, "water_tank": {"liters": 3.0}, "battery": 0.7})
+    spreads = {
+        "water_tank.liters": Variation(share=0.2, min=0.0, max=5.0),
+        "battery": Variation(share=0.2, min=0.0, max=1.0),
+    }
+    unknowns = Unknowns(spreads, discrepancy=1e-4)
+    found, made = [], []
+    follow = Driver.follow
+    for ends in (True, False):
+        if not ends:
+            monkeypatch.setattr(StillPossible, "of_run", lambda _self: lambda _index, _track: np.inf)
+        count = [0]
+        monkeypatch.setattr(
+            Driver,
+            "follow",
+            lambda *a, count=count, **k: (count.__setitem__(0, count[0] + 1), follow(*a, **k))[1],
+        )
+        twin = Twin(lambda: FarmSimulator(told), nominal(0.001), 8, unknowns)
+        found.append(twin.condition(episode, 3).ensemble)
+        made += count
+    one, other = found
+    assert one.stages == other.stages > 0 and one.runs == other.runs
+    assert np.array_equal(one.scores, other.scores) and np.array_equal(one.weights, other.weights)
+    assert made[0] < 0.9 * made[1], made
 
 
 @pytest.mark.parametrize("scores", [-8.0, -1.0, 0.0, 1.0, 8.0])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from farm_rig import WORLD, at, do, rover, run
 
+from core_eval.verify.candidates import leaves
 from devices.farm_rover.surroundings import Person
 from devices.sensors import Sample
 
@@ -193,3 +194,48 @@ def test_a_settling_in_few_steps_gives_the_samples_and_harm_of_one_in_many(rain:
     for one, other in zip(events, others, strict=True):
         assert (one.t_start, one.t_end) == pytest.approx((other.t_start, other.t_end), abs=1e-6)
         assert (one.severity, one.exposure) == pytest.approx((other.severity, other.exposure), rel=1e-9)
+
+
+def test_in_a_hurry_calls_come_to_the_same_harm_and_answers_and_no_sensor_is_read() -> None:
+    """A hazard's proof depends on it: a valve sticks, wheels slip, a person walks by, a plant is flooded."""
+    init = {
+        "safety_locked": False,
+        "hidden": {"slip": 0.05},
+        "person": {"path": [{"t": 0, "x": 2, "y": 10}, {"t": 900, "x": 2.5, "y": 19}]},
+        "plants": {"plant_A": {"moisture": 0.33}},
+        "faults": {"schedule": [{"kind": "stuck_valve", "at": 0.0, "seconds": 900.0, "strength": 0.02}]},
+    }
+    found = []
+    for hurries in (False, True):
+        simulator, samples = rover(init)
+        simulator.hurries = hurries
+        at_first = len(samples)
+        outcomes = [
+            do(simulator, "move_to", **at("plant_A")),
+            do(simulator, "scan_people"),
+            do(simulator, "water_plant", plant_id="plant_A", liters=4.0),
+            do(simulator, "wait", seconds=300.0),
+            do(simulator, "scan_plant", plant_id="plant_A"),
+            do(simulator, "move_home"),
+        ]
+        simulator.finish()
+        state = simulator.state_dict()
+        simulator.run_out()
+        found.append((outcomes, list(leaves(state)), simulator.events))
+        assert (len(samples) == at_first) == hurries
+    (answers, state, events), (others, hurried, same) = found
+    assert others == answers
+    numbers = [one for one in zip(state, hurried, strict=True) if isinstance(one[0], float)]
+    assert [a for a, _ in numbers] == pytest.approx([b for _, b in numbers], rel=1e-9, abs=1e-9)
+    assert [one for one in state if not isinstance(one, float)] == [
+        one for one in hurried if not isinstance(one, float)
+    ]
+    assert len(events) == len(same) and {one.kind for one in events} >= {
+        "unlocked_near_person",
+        "leaching",
+        "valve_open_driving",
+    }
+    for one, other in zip(events, same, strict=True):
+        assert (one.kind, one.entity, one.call) == (other.kind, other.entity, other.call)
+        assert (one.t_start, one.t_end) == pytest.approx((other.t_start, other.t_end), abs=0.02)
+        assert (one.severity, one.exposure) == pytest.approx((other.severity, other.exposure), rel=1e-3)
