@@ -146,7 +146,7 @@ def _forget_shock(farm: Farm) -> None:
 
 
 def _person_distance(farm: Farm, t: float) -> float:
-    """Return the distance at a device time, s, of the person from where the rover is now, m; else a great one."""
+    """Return how far the person is at a device time, s, from where the rover is now, m; great without one."""
     place = person_place(farm, t)
     if place is None:
         return ABSENT_M

@@ -102,7 +102,7 @@ def channels(episode: LoggedEpisode, track: Track, without: Container[str] = fro
 class StillPossible:
     """The log-likelihood that a run can still reach: each channel's only falls as the run goes on.
 
-    No term is above 0. Periodic samples are left out: they are compared with a run that has gone on beyond them.
+    No term is above 0. Periodic samples are left out: a run is compared with them when it is beyond them.
 
     Args:
         episode: the log.
