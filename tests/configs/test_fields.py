@@ -198,10 +198,7 @@ def unseen(name: str, simulator: Simulator[Any], most: int = PLAYED) -> list[str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [*sorted(WORLD_TYPES.keys() - RICH.keys()), pytest.param("farm_rover", marks=pytest.mark.nightly)],
-)
+@pytest.mark.parametrize("name", sorted(WORLD_TYPES.keys() - RICH.keys()))
 def test_an_episode_shows_another_value(name: str) -> None:
     """By `--init`, the door of the simulator."""
     assert unseen(name, make_simulator(rich(name))) == []
