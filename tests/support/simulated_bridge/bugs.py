@@ -199,7 +199,7 @@ def _no_latest_moment() -> Patches:
     return [(Probe, "measure", measure)]
 
 
-@bug("a call that comes too late is run", seed=170)
+@bug("a call that comes too late is run", seed=959)
 def _late() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
         return refusal(message, busy, stopped, held, 0, t)
@@ -211,12 +211,12 @@ def _sends_in_a_stop(self: RigSession, tool: str, arguments: Any, call_id: str, 
     return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=how["within"])
 
 
-@bug("a host sends calls to a rig that it has stopped, and that was reset since", "this change", seed=49)
+@bug("a host sends calls to a rig that it has stopped, and that was reset since", "this change", seed=373)
 def _sends_calls() -> Patches:
     return [(RigSession, "call", _sends_in_a_stop)]
 
 
-@bug("a stopped device takes calls", seed=19)
+@bug("a stopped device takes calls", seed=14)
 def _takes_calls() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
         return refusal(message, busy, False, held, link_ms, t)
@@ -224,7 +224,7 @@ def _takes_calls() -> Patches:
     return [(endpoint_module, "refusal", judge), (RigSession, "call", _sends_in_a_stop)]
 
 
-@bug("a reset leaves the stop while the stopped call still ends")
+@bug("a reset leaves the stop while the stopped call still ends", seed=91)
 def _reset_early() -> Patches:
     def reset(self: DeviceEndpoint) -> None:
         with self._lock:
@@ -235,7 +235,7 @@ def _reset_early() -> Patches:
     return [(DeviceEndpoint, "_reset", reset)]
 
 
-@bug("the device says that it is stopped before it stands", seed=14)
+@bug("the device says that it is stopped before it stands", seed=2)
 def _says_early() -> Patches:
     def go_safe(self: DeviceEndpoint, publish: bool = True) -> None:
         with self._lock:
@@ -249,7 +249,7 @@ def _says_early() -> Patches:
     return [(DeviceEndpoint, "_go_safe", go_safe)]
 
 
-@bug("the watchdog of the device never strikes", seed=9)
+@bug("the watchdog of the device never strikes", seed=16)
 def _no_watchdog() -> Patches:
     def tick(self: DeviceEndpoint) -> None:
         while not self._clock.wait(self._closed, 0.05):
@@ -267,7 +267,7 @@ def _no_strike() -> Patches:
     return [(rig_side, "strike", lambda link, moments, clock: True)]
 
 
-@bug("the rig process does not stop the rig when its host is silent", seed=552)
+@bug("the rig process does not stop the rig when its host is silent", seed=356)
 def _no_silence() -> Patches:
     right = HostWatch.strikes
 
@@ -278,7 +278,7 @@ def _no_silence() -> Patches:
     return [(HostWatch, "strikes", strikes)]
 
 
-@bug("a host that stood still takes the answer for good", seed=0)
+@bug("a host that stood still takes the answer for good", seed=6)
 def _not_frozen() -> Patches:
     def call(self: RigClient, tool: str, arguments: Any, **options: Any) -> Any:
         self.rig.on(Event.DRIVE)
@@ -290,12 +290,12 @@ def _not_frozen() -> Patches:
     return [(RigClient, "call", call)]
 
 
-@bug("a stop that a lost port owes is forgotten")
+@bug("a stop that a lost port owes is forgotten", seed=53)
 def _owed() -> Patches:
     return [(SerialLink, "stop_owed", property(lambda self: False))]
 
 
-@bug("the rig process tells the next host that its stop was confirmed", seed=37)
+@bug("the rig process tells the next host that its stop was confirmed", seed=3)
 def _late_stop() -> Patches:
     right = RigSide._greet
 
@@ -305,12 +305,12 @@ def _late_stop() -> Patches:
     return [(RigSide, "_greet", greet)]
 
 
-@bug("a stop over a lost broker is not sent once it is back")
+@bug("a stop over a lost broker is not sent once it is back", seed=116)
 def _broker_forgets() -> Patches:
     return [(MqttLink, "_stop_again", lambda self, status: None)]
 
 
-@bug("a host that stood still sends its stop once", "this change", seed=1220)
+@bug("a host that stood still sends its stop once", "this change", seed=116)
 def _frozen_once() -> Patches:
     def frozen(self: RigClient, seconds: float) -> None:
         self.rig.on(Event.HALT)
@@ -322,7 +322,7 @@ def _frozen_once() -> Patches:
     return [(RigClient, "_frozen", frozen)]
 
 
-@bug("frames that began before a stop are taken after it")
+@bug("frames that began before a stop are taken after it", seed=56)
 def _before_stop() -> Patches:
     def take(self: SerialPort, data: bytes) -> None:
         assert self._handler is not None
@@ -334,7 +334,7 @@ def _before_stop() -> Patches:
     return [(SerialPort, "_take", take)]
 
 
-@bug("a result is logged as ok whatever it was", seed=5)
+@bug("a result is logged as ok whatever it was", seed=27)
 def _always_ok() -> Patches:
     from firmware_bridge import requests
 
