@@ -10,7 +10,6 @@ import argparse
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,6 @@ from pathlib import Path
 
 from configs.task import Task
 from configs.tasks_loader import list_tasks, load_task
-from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from firmware_bridge.firmware.guard_table import ChipMode, GuardTableError, compile_guard
 from firmware_bridge.guard_loader import code_of
 
@@ -117,26 +115,10 @@ def hostile(frames: int, seed: int, folder: Path) -> None:
 
 def size(folder: Path) -> None:
     """Print the flash and RAM of each part, compiled by itself."""
-    flags = ["-std=gnu11", "-Os", "-fshort-enums", "-c", "-o", str(folder / "part.o")]
-    (folder / "string.h").write_text(chip_guard.STRING_H)
-    compilers = {
-        "avr": ["avr-gcc", "-mmcu=atmega2560", "-fno-common"],
-        "arm-none-eabi": [
-            "arm-none-eabi-gcc",
-            "-mcpu=cortex-m0plus",
-            "-mthumb",
-            f"-I{folder}",
-            "-ffreestanding",
-        ],
-    }
-    for prefix, compiler in compilers.items():
-        for name in ("guard.c", "guard_check.c", "blake2s.c"):
-            subprocess.run([*compiler, *flags, str(FIRMWARE_FOLDER / "guard" / name)], check=True)
-            told = subprocess.run(
-                [f"{prefix}-size", folder / "part.o"], check=True, capture_output=True, text=True
-            )
-            text, data, bss, *_ = told.stdout.splitlines()[1].split()
-            print(f"{prefix} {name}: {text} bytes of flash, {int(data) + int(bss)} of RAM")
+    for chip in ("avr", "arm"):
+        for name in ("guard.c", "decimal.c", "guard_check.c", "blake2s.c"):
+            size = chip_guard.size_of(name, chip, folder)
+            print(f"{chip} {name}: {size.flash} bytes of flash, {size.ram} of RAM")
 
 
 def main() -> None:

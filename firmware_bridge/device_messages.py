@@ -55,7 +55,9 @@ def refusal(
     """
     if stopped and message.op == "call":
         # This takes precedence over `busy` while the stopped call still ends.
-        text = "the stop input was pressed; a person must release it and reset it, call nothing"
+        text = (
+            "the stop input was pressed; a person must release it and reset the device; make no further call"
+        )
         text = text if held else "the device is stopped; reset it first"
         return Outcome(CallStatus.REJECTED, code="estop", message=text, t=t)
     if busy:
@@ -64,7 +66,7 @@ def refusal(
     if message.op == "init":
         return None
     if message.not_after is not None and link_ms > message.not_after:
-        text = "the call came after the latest moment at which it might start"
+        text = "the call came after its latest time to start"
         return Outcome(CallStatus.FAULT, code="late", message=text, t=t)
     return None
 

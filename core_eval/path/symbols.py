@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from core_eval.path.calls import Call
+from core_eval.path.disc import DOUBT, ROUNDING, Disc
 from core_eval.path.facts import Fact
 from core_eval.path.patterns import (
     Absent,
@@ -26,8 +27,6 @@ from core_eval.path.patterns import (
 ANY_ARGUMENTS = "*"
 """The argument name of a free read's one "anything" pattern: it makes the symbol take any arguments. With an
 "absent" pattern it takes none but those that are named."""
-ROUNDING = 1e-9
-"""Share of a tolerance that double precision may add to a distance."""
 _MISSING = object()
 
 
@@ -107,7 +106,7 @@ class Symbol:
                     return False
             elif not (pattern.may_be_missing if said is _MISSING else pattern.holds(said)):
                 return False
-        return not self._together or self._deviation(arguments) <= 1.0 + ROUNDING
+        return not self._together or self._is_near(arguments)
 
     @cached_property
     def _checks(self) -> tuple[tuple[str, Pattern, type | None, Any], ...]:
@@ -118,6 +117,22 @@ class Symbol:
             else (name, pattern, None, None)
             for name, pattern in self.arguments.items()
         )
+
+    @cached_property
+    def disc(self) -> tuple[str, str, Disc] | None:
+        """The two arguments whose patterns bound one distance, and the places within it."""
+        if len(self._together) != 2:
+            return None
+        (x, near_x), (y, near_y) = self._together
+        disc = Disc.of(near_x, near_y)
+        return None if disc is None else (x, y, disc)
+
+    def _is_near(self, arguments: Mapping[str, Any]) -> bool:
+        share = self._deviation(arguments)
+        if self.disc is not None and abs(share - 1) < DOUBT:
+            x, y, disc = self.disc
+            return disc.holds(arguments[x], arguments[y])
+        return share <= 1 + ROUNDING
 
     def _deviation(self, arguments: Mapping[str, Any]) -> float:
         """Return the distance that patterns bound together, as a share of their tolerances."""

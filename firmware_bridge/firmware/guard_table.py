@@ -3,14 +3,14 @@
 Each argument of a call becomes one byte, its cell. A number falls between two cuts, which are decimals: a
 number that is written as the shortest text of its double compares with them as the double does. A text is a
 word of the table. A symbol is a range of cells for each argument, and a disc where two numbers bound one
-distance. The core that decides by the table is `guard/guard.c`.
+distance. The core that decides by the table is `guard/guard.c`; how it reads numbers is in `guard/decimal.h`.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -18,8 +18,9 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from core_eval.path.disc import LEAST_RADIUS, Disc
 from core_eval.path.patterns import Anything, Exact, Near, Pattern, Range
-from core_eval.path.symbols import ANY_ARGUMENTS, ROUNDING, Symbol, most_specific_first
+from core_eval.path.symbols import ANY_ARGUMENTS, Symbol, most_specific_first
 from core_eval.text.values import is_number
 from devices.registry import shipped_tools
 
@@ -28,25 +29,29 @@ if TYPE_CHECKING:
     from devices.device_type import DeviceType
     from devices.tool import Tool
 
-VERSION = 2
+VERSION = 3
 MOST_BYTES = 1056
 """Size of the longest table: the rover's board has 2 kB for its stack then."""
-MOST_STATES = 255
+MOST_BLOCKS = 254
+"""States, and tools that have symbols."""
 MOST_SYMBOLS = 254
-MOST_CUTS = 250
+MOST_CUTS = 125
 MOST_RADIUS = 2.1
 """Largest tolerance of two numbers that bound one distance: it has 31 bits in 1e-9."""
+HEAD_BYTES = 6
 BLOCKS = 0x01
 MOST_ARGUMENTS = 8
-READS, PASSES, TOOL_SHIFT, MOST_TOOLS = 0x01, 0x02, 3, 31
-EACH, MOST_DISCS, MOST_ENTRIES = 0x01, 127, 255
-MISSING, OTHER, FIRST_CELL, LAST_CELL = 0, 1, 2, 255
-STAYS = 0xFF
-STEPS = 0x80
-"""Of a run of symbols: each leads one state further than the one before it."""
-MOST_RUN = 0x7F
-NUMBERS, WORDS = 0, 1
-ABOVE_ZERO, POWER_ZERO, MOST_POWER = 0x80, 0x40, 62
+READS, FORBIDS, PART_SHIFT, MOST_PARTS = 0x01, 0x02, 2, 62
+MOST_ENTRIES = 255
+MISSING, OTHER, FIRST_CELL, LAST_CELL = 0, 1, 2, 127
+STAYS = -1
+MOST_RUN, EACH = 128, 0x80
+"""How many symbols one entry may have, and its mark where each has a number, or a state, of its own."""
+NUMBER, TEXT = 1, 2
+ZERO, POWER_ZERO, MOST_POWER = 0x80, 0xC0, 28
+DIGIT, BELOW_A_DIGIT = 3, 2
+"""What is added to a digit, and what is above the end of a number, but below any further digit of it."""
+WITHOUT_SYMBOLS = bytes([0, 1, 0])
 
 
 class ChipMode(StrEnum):
@@ -94,19 +99,18 @@ class _Argument:
 
     def take(self, pattern: Pattern) -> None:
         if isinstance(pattern, Exact) and isinstance(pattern.value, str):
-            if pattern.value not in self.words:
-                self.words.append(pattern.value)
+            self.words.append(pattern.value)
         else:
             self.cuts += (cut for cut in _cuts(pattern) if cut is not None)
 
     def close(self) -> None:
         if self.words and self.cuts:
             raise GuardTableError("one argument is both text and a number")
-        if len(self.words) > MOST_CUTS:
-            raise GuardTableError(f"an argument has {len(self.words)} words; there is room for {MOST_CUTS}")
+        self.words = sorted(set(self.words), key=str.encode)
         self.cuts = sorted(set(self.cuts))
-        if len(self.cuts) > MOST_CUTS:
-            raise GuardTableError(f"an argument has {len(self.cuts)} limits; there is room for {MOST_CUTS}")
+        for many, what in ((self.words, "words"), (self.cuts, "limits")):
+            if len(many) > MOST_CUTS:
+                raise GuardTableError(f"an argument has {len(many)} {what}; there is room for {MOST_CUTS}")
 
     def cells(self, pattern: Pattern | None) -> tuple[int, int]:
         """Return the first and the last cell that fit a pattern; None: the argument must be missing."""
@@ -123,18 +127,15 @@ class _Argument:
         return first, last
 
     def written(self) -> bytes:
-        if self.words:
-            body = bytes([self.place << 1 | WORDS, len(self.words)]) + b"".join(
-                map(_written_word, self.words)
-            )
-        else:
-            keys = [_key(value) for value, _ in self.cuts]
-            size = max(map(len, keys), default=0)
-            body = bytes([self.place << 1 | NUMBERS, len(keys), size])
-            body += b"".join(key + _rest(key) * (size - len(key)) for key in keys)
-            sides = sum((1 - side) << place for place, (_, side) in enumerate(self.cuts))
-            body += sides.to_bytes((len(keys) + 7) // 8, "little")
-        return (len(body) + 2).to_bytes(2, "little") + body
+        kind, pads = TEXT, [(word.encode(), b"\0") for word in self.words]
+        if not self.words:
+            kind, pads = NUMBER, [_key(*cut) for cut in self.cuts]
+        # A text ends with a zero.
+        size = max((len(key) for key, _ in pads), default=0) + (kind == TEXT)
+        if size > 255:
+            raise GuardTableError(f"a text has {size - 1} bytes; there is room for 254")
+        head = bytes([self.place, kind, FIRST_CELL + len(pads), size])
+        return head + b"".join(key + pad * (size - len(key)) for key, pad in pads)
 
 
 def _cuts(pattern: Pattern) -> tuple[Cut | None, Cut | None]:
@@ -159,34 +160,20 @@ def _shortest(limit: float, side: int, away: float) -> Cut:
     return here, side
 
 
-def _key(value: Decimal) -> bytes:
-    """Return bytes that compare as numbers do: the power of ten of 0.DIGITS with the sign, and the digits.
-
-    There are two digits a byte; all bits are inverted where it is negative. Bytes that the chip adds are left
-    out at the end.
-    """
-    if not value:
-        return bytes([ABOVE_ZERO])
+def _key(value: Decimal, side: int) -> tuple[bytes, bytes]:
+    """Return the bytes of a cut, which compare with a number's as they do, and the byte that pads them."""
     sign, digits, exponent = value.normalize().as_tuple()
     assert isinstance(exponent, int)
     power = exponent + len(digits)
-    if abs(power) >= MOST_POWER:
+    if value and abs(power) > MOST_POWER:
         raise GuardTableError(f"the limit {value} is too large or too small")
-    padded = (*digits, 0)[: len(digits) + len(digits) % 2]
-    packed = bytes(padded[at] << 4 | padded[at + 1] for at in range(0, len(padded), 2))
-    return bytes(byte ^ 0xFF * sign for byte in (ABOVE_ZERO + POWER_ZERO + power, *packed))
-
-
-def _rest(key: bytes) -> bytes:
-    """Return the byte with which a key goes on."""
-    return b"\0" if key[0] & ABOVE_ZERO else b"\xff"
-
-
-def _written_word(word: str) -> bytes:
-    text = word.encode()
-    if len(text) > 255:
-        raise GuardTableError(f"the text {word[:20]!r}... has {len(text)} bytes; there is room for 255")
-    return bytes([len(text)]) + text
+    nibbles = [digit + DIGIT for digit in digits] if value else []
+    nibbles.append(BELOW_A_DIGIT if side != sign else 0)
+    nibbles += [0] * (len(nibbles) % 2)
+    packed = (high << 4 | low for high, low in zip(nibbles[::2], nibbles[1::2], strict=True))
+    inverted = 0xFF * sign
+    key = bytes(byte ^ inverted for byte in (POWER_ZERO + power if value else ZERO, *packed))
+    return key, bytes([inverted])
 
 
 @dataclass(frozen=True)
@@ -195,7 +182,7 @@ class _ChipSymbol:
 
     name: str
     cells: tuple[tuple[int, int], ...]
-    disc: int | None
+    disc: Disc | None
 
     def overlaps(self, other: _ChipSymbol) -> bool:
         return all(a[0] <= b[1] and b[0] <= a[1] for a, b in zip(self.cells, other.cells, strict=True))
@@ -213,10 +200,13 @@ class _ToolTable:
         }
         if any(not symbol.arguments for symbol in symbols):
             used |= set(names)
-        self.arguments = {name: _Argument(place) for place, name in enumerate(names) if name in used}
         if unknown := used - set(names):
             raise GuardTableError(f"the device has no argument {min(unknown)!r}")
-        self.discs: list[tuple[int, int, bytes]] = []
+        self.axes = self._axes(symbols)
+        # The chip looks for a distance in the first two.
+        order = sorted(used - set(self.axes), key=names.index)
+        places = {name: names.index(name) for name in (*self.axes, *order)}
+        self.arguments = {name: _Argument(place) for name, place in places.items()}
         for symbol in symbols:
             for name, pattern in symbol.arguments.items():
                 if name in self.arguments and not isinstance(pattern, Anything):
@@ -234,66 +224,82 @@ class _ToolTable:
         cells = tuple(
             argument.cells(symbol.arguments.get(name, free)) for name, argument in self.arguments.items()
         )
-        return _ChipSymbol(symbol.name, cells, self._disc(symbol))
+        return _ChipSymbol(symbol.name, cells, None if symbol.disc is None else symbol.disc[2])
 
-    def _disc(self, symbol: Symbol) -> int | None:
-        axes = [
-            (place, pattern)
-            for place, name in enumerate(self.arguments)
-            if isinstance(pattern := symbol.arguments.get(name), Near) and pattern.together
-        ]
-        # One alone bounds no more than its own range.
-        if len(axes) < 2:
-            return None
-        radii = [pattern.span[1] - pattern.value for _, pattern in axes]
-        if len(axes) > 2 or not math.isclose(*radii, rel_tol=ROUNDING) or not 0 < radii[0] <= MOST_RADIUS:
-            raise GuardTableError(
-                f"{symbol.name}: tolerances that hold together must be two equal ones, up to {MOST_RADIUS}"
-            )
-        radius = round(radii[0] * (1 + ROUNDING) * 1e9)
-        parts = [*(round(Decimal(repr(pattern.value)) * 10**9) for _, pattern in axes), radius]
-        written = b"".join((part & 0xFFFFFFFF).to_bytes(4, "little") for part in parts)
-        disc = (axes[0][0], axes[1][0], written)
-        if disc not in self.discs:
-            self.discs.append(disc)
-        return self.discs.index(disc)
+    def _axes(self, symbols: Sequence[Symbol]) -> tuple[str, ...]:
+        """Return the two arguments that bound one distance, if any do."""
+        axes: set[tuple[str, ...]] = set()
+        for symbol in symbols:
+            near = [
+                name
+                for name, pattern in symbol.arguments.items()
+                if isinstance(pattern, Near) and pattern.together
+            ]
+            if symbol.disc is not None and (symbol.disc[2].radius < MOST_RADIUS * 1e9):
+                axes.add(symbol.disc[:2])
+            # One alone bounds no more than its own range.
+            elif len(near) > 1:
+                raise GuardTableError(
+                    f"{symbol.name}: tolerances that hold together must be two equal ones, "
+                    f"{LEAST_RADIUS} to {MOST_RADIUS}"
+                )
+        if len(axes) > 1:
+            raise GuardTableError("its distances are those of different arguments")
+        return axes.pop() if axes else ()
 
     def written(self, first: int) -> bytes:
         """Write it; its symbols have the numbers from `first` on."""
-        entries = self._entries()
-        if (
-            len(self.arguments) > MOST_ARGUMENTS
-            or len(self.discs) > MOST_DISCS
-            or len(entries) > MOST_ENTRIES
-        ):
-            raise GuardTableError("there is no room for so many arguments, discs or symbols")
-        body = bytes([first, len(self.arguments), len(self.discs), len(entries)])
-        body += b"".join(bytes([x << 4 | y]) + written for x, y, written in self.discs)
+        entries = []
+        for number, count in self._runs():
+            symbol = self.symbols[number]
+            cells = [part for low, high in symbol.cells for part in (low, high - low)]
+            if cells:
+                cells[-1] += count - 1 + EACH * (count > 1)
+            discs = [b""]
+            if self.axes:
+                discs = EVERYWHERE if symbol.disc is None else [_written_disc(symbol.disc)]
+            entries += [bytes([first + number, *cells]) + disc for disc in discs]
+        if len(self.arguments) > MOST_ARGUMENTS or len(entries) > MOST_ENTRIES:
+            raise GuardTableError("there is no room for so many arguments or symbols")
+        body = bytes([len(self.arguments), len(entries[0])])
         body += b"".join(argument.written() for argument in self.arguments.values())
-        return body + b"".join(entries)
+        return body + bytes([len(entries)]) + b"".join(entries)
 
-    def _entries(self) -> list[bytes]:
-        """Return the symbols; a row of them, each with the next cell of the last argument, is one entry."""
-        entries, at = [], 0
+    def _runs(self) -> Iterator[tuple[int, int]]:
+        """Yield the first of each row of symbols that take one cell of the last argument after the other.
+
+        Beside it is how many they are.
+        """
+        at = 0
         while at < len(self.symbols):
-            symbol, count = self.symbols[at], 1
-            while at + count < len(self.symbols) and _goes_on(symbol, count, self.symbols[at + count]):
+            count = 1
+            while at + count < len(self.symbols) and self._goes_on(at, count):
                 count += 1
-            cells = [cell for pair in symbol.cells for cell in pair]
-            if count > 1:
-                cells[-1] += count - 1
-            disc = 0 if symbol.disc is None else symbol.disc + 1
-            entries.append(bytes([disc << 1 | (EACH if count > 1 else 0), *cells]))
+            yield at, count
             at += count
-        return entries
+
+    def _goes_on(self, at: int, count: int) -> bool:
+        """Return whether a symbol takes the cell that is `count` behind the one that the first takes."""
+        first, other = self.symbols[at], self.symbols[at + count]
+        if (
+            not first.cells
+            or (first.disc, other.disc) != (None, None)
+            or first.cells[:-1] != other.cells[:-1]
+        ):
+            return False
+        cell = first.cells[-1][0]
+        return first.cells[-1] == (cell, cell) and other.cells[-1] == (cell + count, cell + count)
 
 
-def _goes_on(first: _ChipSymbol, count: int, other: _ChipSymbol) -> bool:
-    """Return whether a symbol takes the cell that is `count` behind the one that the first takes."""
-    if not first.cells or (first.disc, other.disc) != (None, None) or first.cells[:-1] != other.cells[:-1]:
-        return False
-    cell = first.cells[-1][0]
-    return first.cells[-1] == (cell, cell) and other.cells[-1] == (cell + count, cell + count)
+def _written_disc(disc: Disc) -> bytes:
+    """Write a disc as the chip reads it, modulo 2^32: so the farthest place is 2^31 away twice."""
+    places = (part % 2**32 for part in (disc.x, disc.y))
+    square = min(disc.radius**2, 2**63 - 1) + 2**63
+    return b"".join(part.to_bytes(4, "little") for part in places) + square.to_bytes(8, "little")
+
+
+EVERYWHERE = [_written_disc(Disc(corner, corner, 2**32)) for corner in (0, 1)]
+"""Two discs that hold every place: each lacks one, the farthest."""
 
 
 class _Compiler:
@@ -330,10 +336,6 @@ class _Compiler:
             raise GuardTableError(
                 f"its prompt asks to try {automaton.also_free[0].name}, which the chip has no place for"
             )
-        if len(automaton.states) > MOST_STATES:
-            raise GuardTableError(
-                f"it has {len(automaton.states)} states; the chip has room for {MOST_STATES}"
-            )
 
     def tools(self) -> dict[str, _ToolTable]:
         """Return the tools that have symbols with edges, in the device's order."""
@@ -357,30 +359,33 @@ class _Compiler:
         symbols = [symbol.name for tool in tools.values() for symbol in tool.symbols]
         if len(symbols) > MOST_SYMBOLS:
             raise GuardTableError(f"it has {len(symbols)} symbols; the chip has room for {MOST_SYMBOLS}")
-        if len(tools) > MOST_TOOLS:
-            raise GuardTableError(f"its symbols have {len(tools)} tools; the chip has room for {MOST_TOOLS}")
+        if len(tools) > MOST_PARTS:
+            raise GuardTableError(f"its symbols have {len(tools)} tools; the chip has room for {MOST_PARTS}")
         states = self._numbered(symbols)
+        if len(states) + len(tools) > MOST_BLOCKS:
+            room = MOST_BLOCKS - len(tools)
+            raise GuardTableError(f"it has {len(states)} states; the chip has room for {room}")
         rows = self._rows(states, symbols)
-        mode = BLOCKS if self._mode is ChipMode.BLOCK else 0
-        head = bytes([VERSION, mode, len(states), len(self._device.tools)])
-        accepting = sum(
-            1 << number for number, state in enumerate(states) if state in self._automaton.accepting
+        parts = {tool: place for place, tool in enumerate(tools, 2)}
+        flags = bytes(
+            self._flags(tool.name) | parts.get(tool.name, 1) << PART_SHIFT for tool in self._device.tools
         )
-        head += accepting.to_bytes((len(states) + 7) // 8, "little")
-        first = 0
-        parts = {tool: place for place, tool in enumerate(tools, 1)}
-        for tool in self._device.tools:
-            head += bytes([self._flags(tool.name) | parts.get(tool.name, 0) << TOOL_SHIFT])
         bodies = []
+        first = 0
         for tool_table in tools.values():
             bodies.append(tool_table.written(first))
             first += len(tool_table.symbols)
-        at = len(head) + 2 * (len(states) + len(bodies))
+        accepting = sum(state not in self._automaton.accepting for state in states)
+        start = states.index(self._automaton.start)
+        mode = BLOCKS if self._mode is ChipMode.BLOCK else 0
+        head = bytes([VERSION, mode, accepting, len(flags), 2 + len(bodies), start])
+        blocks = [flags, WITHOUT_SYMBOLS, *bodies, *rows]
+        at = HEAD_BYTES + 2 * len(blocks)
         places: dict[bytes, int] = {}
-        for block in dict.fromkeys((*rows, *bodies)):
+        for block in dict.fromkeys(blocks):
             places[block] = at
             at += len(block)
-        directory = b"".join(places[block].to_bytes(2, "little") for block in (*rows, *bodies))
+        directory = b"".join(places[block].to_bytes(2, "little") for block in blocks)
         data = head + directory + b"".join(places)
         if len(data) > MOST_BYTES:
             raise GuardTableError(f"its table has {len(data)} bytes; the chip has room for {MOST_BYTES}")
@@ -388,10 +393,14 @@ class _Compiler:
 
     def _flags(self, tool: str) -> int:
         passing = passes(self._device, self._device.by_name[tool])
-        return (READS if tool in self._free else 0) | (PASSES if passing else 0)
+        forbids = self._mode is ChipMode.BLOCK and not passing
+        return (READS if tool in self._free else 0) | (FORBIDS if forbids else 0)
 
     def _numbered(self, symbols: Sequence[str]) -> list[str]:
-        """Return the states, breadth first from the start, so that runs of symbols lead to runs of states."""
+        """Return the states, breadth first from the start, so that runs of symbols lead to runs of states.
+
+        The accepting ones come last.
+        """
         order = [self._automaton.start]
         seen = set(order)
         for state in order:
@@ -400,7 +409,7 @@ class _Compiler:
                 if target is not None and target not in seen:
                     seen.add(target)
                     order.append(target)
-        return order
+        return sorted(order, key=lambda state: state in self._automaton.accepting)
 
     def _rows(self, states: Sequence[str], symbols: Sequence[str]) -> list[bytes]:
         number = {state: place for place, state in enumerate(states)}
@@ -417,8 +426,11 @@ class _Compiler:
         return rows
 
 
-def _runs(codes: Sequence[int | None]) -> Iterable[tuple[int, int, int]]:
-    """Yield runs of symbols: the first one, their number with STEPS or not, the state of the first."""
+def _runs(codes: Sequence[int | None]) -> Iterator[tuple[int, int, int]]:
+    """Yield runs of symbols: the state of the first, the first, how many more.
+
+    EACH is added to these where each leads one state further than the one before it.
+    """
     at = 0
     while at < len(codes):
         code = codes[at]
@@ -427,7 +439,7 @@ def _runs(codes: Sequence[int | None]) -> Iterable[tuple[int, int, int]]:
             continue
         same = _length(codes, at, 0)
         steps = 1 if code == STAYS else _length(codes, at, 1)
-        yield at, max(same, steps) | (STEPS if steps > same else 0), code
+        yield code & 0xFF, at, max(same, steps) - 1 + EACH * (steps > same)
         at += max(same, steps)
 
 
@@ -436,11 +448,8 @@ def _length(codes: Sequence[int | None], at: int, step: int) -> int:
     first = codes[at]
     assert first is not None
     count = 1
-    while count < MOST_RUN and at + count < len(codes) and codes[at + count] == first + step * count != STAYS:
+    while count < MOST_RUN and at + count < len(codes) and codes[at + count] == first + step * count:
         count += 1
-    if first == STAYS:
-        while count < MOST_RUN and at + count < len(codes) and codes[at + count] == STAYS:
-            count += 1
     return count
 
 

@@ -23,19 +23,31 @@ from paths import STANDINS
 from configs.task import Task
 from configs.tasks_loader import list_tasks
 from core_eval.path import Call, CallStatus, Exact, Near, OnlineScorer, Range, StepKind, Symbol
+from core_eval.path.disc import Disc
 from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
-from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTableError, compile_guard, passes
+from firmware_bridge.firmware.guard_table import (
+    MOST_ARGUMENTS,
+    ChipMode,
+    GuardTable,
+    GuardTableError,
+    compile_guard,
+    passes,
+)
 from firmware_bridge.guard_loader import PIECE_BYTES, code_of
 
 CORE = FIRMWARE_FOLDER / "guard" / "guard.c"
-CHECK = CORE.with_name("guard_check.c")
+CHECK, DECIMAL = CORE.with_name("guard_check.c"), CORE.with_name("decimal.c")
 DEVICES = ("farm_rover", "robotic_arm", "so101_arm")
 KINDS = (StepKind.PROGRESS, StepKind.LOOP, StepKind.HARMFUL)
 ENDS = {status: number for number, status in enumerate(("ok", "rejected", "blocked", "invalid", "fault"))}
 MISSING, NUMBER, TEXT, OTHER = range(4)
 MOST_CALLS = 14
 MASK_BITS = 256
+SMALL = ("-mcall-prologues", "-fno-move-loop-invariants")
+"""As the firmware's Makefile has it."""
+TOOLS_AT = 3
+"""Where a table has the number of its device's tools."""
 
 
 class Value(ctypes.Structure):
@@ -65,16 +77,21 @@ class NativeGuard:
     def __init__(self, folder: Path) -> None:
         library = folder / "guard.so"
         command = ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fshort-enums"]
-        subprocess.run([*command, "-shared", "-fPIC", "-o", str(library), str(CORE), str(CHECK)], check=True)
+        subprocess.run(
+            [*command, "-shared", "-fPIC", "-o", str(library), str(CORE), str(CHECK), str(DECIMAL)],
+            check=True,
+        )
         self._library = ctypes.CDLL(str(library))
         for name in ("guard_judge", "guard_ended", "guard_forbids", "guard_accepted"):
             getattr(self._library, name).restype = ctypes.c_uint8
         self.run = Run.in_dll(self._library, "guard_run")
         self._data = b""
 
-    def use(self, data: bytes) -> None:
+    def use(self, data: bytes, tools: int | None = None) -> None:
         self._data = data
-        assert self._library.guard_check(self._data, ctypes.c_uint16(len(data))) & 0xFF
+        tools = data[TOOLS_AT] if tools is None else tools
+        length = ctypes.c_uint16(len(data))
+        assert self._library.guard_check(self._data, length, ctypes.c_uint8(tools)) & 0xFF
         self._library.guard_use(self._data)
         self.begin()
 
@@ -82,8 +99,8 @@ class NativeGuard:
         self._library.guard_begin()
 
     def judge(self, tool: int, values: list[Value]) -> StepKind:
-        given = (Value * len(values))(*values)
-        return KINDS[self._library.guard_judge(ctypes.c_uint8(tool), given, ctypes.c_uint8(len(values)))]
+        given = (Value * MOST_ARGUMENTS)(*values)
+        return KINDS[self._library.guard_judge(ctypes.c_uint8(tool), given)]
 
     @property
     def forbids(self) -> bool:
@@ -151,7 +168,16 @@ class Calls:
         for name, value in arguments.items():
             if isinstance(value, int | float) and self._chance.random() < 0.6:
                 arguments[name] = self._near(symbol.arguments[name].span, value)  # type: ignore[union-attr]
+        if symbol.disc is not None and self._chance.random() < 0.3:
+            x, y, disc = symbol.disc
+            arguments[x], arguments[y] = self.at_the_edge(disc)
         return arguments
+
+    def at_the_edge(self, disc: Disc) -> tuple[float, float]:
+        """A place within some nanometres of a disc's edge."""
+        angle = self._chance.uniform(0, math.tau)
+        radius = disc.radius + self._chance.uniform(-3, 3)
+        return (disc.x + radius * math.cos(angle)) / 1e9, (disc.y + radius * math.sin(angle)) / 1e9
 
     def _near(self, span: tuple[float, float], value: float) -> float:
         low, high = (value if math.isinf(edge) else edge for edge in span)
@@ -375,7 +401,7 @@ MOST_BATCH_BYTES = 24_000
 STRING_H = """#include <stddef.h>
 void *memset(void *to, int byte, size_t count);
 void *memcpy(void *to, const void *from, size_t count);
-int memcmp(const void *left, const void *right, size_t count);
+int strncmp(const char *left, const char *right, size_t count);
 """
 LINKER_SCRIPT = """
 MEMORY { flash (rx) : ORIGIN = 0, LENGTH = 256K  ram (rwx) : ORIGIN = 0x20000000, LENGTH = 16K }
@@ -385,6 +411,28 @@ SECTIONS {
   stack_end = ORIGIN(ram) + LENGTH(ram);
 }
 """
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of a part of the guard, compiled by itself."""
+
+    flash: int
+    ram: int
+
+
+def size_of(name: str, chip: str, folder: Path) -> Size:
+    """Compile a file of the guard for a chip (`avr`: ATmega2560, `arm`: Cortex-M0+) and return its size."""
+    prefix, flags = {
+        "avr": ("avr", ["-mmcu=atmega2560", "-fno-common", *SMALL]),
+        "arm": ("arm-none-eabi", ["-mcpu=cortex-m0plus", "-mthumb", "-ffreestanding", f"-I{folder}"]),
+    }[chip]
+    (folder / "string.h").write_text(STRING_H)
+    part, source = str(folder / "part.o"), str(CORE.with_name(name))
+    command = [f"{prefix}-gcc", *flags, "-std=gnu11", "-Os", "-fshort-enums", "-c", "-o", part, source]
+    subprocess.run(command, check=True)
+    told = subprocess.check_output([f"{prefix}-size", part], text=True).splitlines()[1].split()
+    return Size(int(told[0]), int(told[1]) + int(told[2]))
 
 
 @dataclass
@@ -446,10 +494,10 @@ def check_on_chip(folder: Path, batch: Batch, chip: str) -> int:
     """
     (folder / "batch.h").write_text(batch.header())
     program, include = folder / "guard.elf", [f"-I{folder}", f"-I{CORE.parent}"]
-    sources = [str(STANDINS / "guard_chip.c"), str(CORE), "-o", str(program)]
+    sources = [str(STANDINS / "guard_chip.c"), str(CORE), str(DECIMAL), "-o", str(program)]
     plain = ["-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-fshort-enums", *include]
     if chip == "avr":
-        build = ["avr-gcc", "-mmcu=atmega2560", "-DF_CPU=16000000UL", *plain, *sources]
+        build = ["avr-gcc", "-mmcu=atmega2560", *SMALL, "-DF_CPU=16000000UL", *plain, *sources]
         run = ["simavr", "-m", "atmega2560", "-f", "16000000", str(program)]
     else:
         (folder / "string.h").write_text(STRING_H)

@@ -13,7 +13,8 @@
 
 enum guard_value_kind { GUARD_MISSING, GUARD_NUMBER, GUARD_TEXT, GUARD_OTHER };
 
-/* An argument: a number as its JSON, a text as its plain bytes. */
+/* An argument: a number as its JSON, of up to DECIMAL_MOST_TEXT bytes, its length beside it; a text as its plain bytes
+ * with a zero behind them. */
 struct guard_value {
     uint8_t kind;
     uint8_t length;
@@ -49,8 +50,9 @@ struct guard_run {
 
 extern struct guard_run guard_run;
 
-/* Whether a table is sound: whatever the call and its state, no byte outside of it is read. */
-uint8_t guard_check(const uint8_t *table, uint16_t length);
+/* Whether a table is sound for a device of so many tools: whatever the call and its state, no byte outside of it is
+ * read. */
+uint8_t guard_check(const uint8_t *table, uint16_t length, uint8_t tools);
 
 /* Judge by this table from now on; it must be sound and stay where it is. */
 void guard_use(const uint8_t *table);
@@ -58,8 +60,9 @@ void guard_use(const uint8_t *table);
 /* An episode begins: at the start state, with nothing counted. */
 void guard_begin(void);
 
-/* A call of a tool, by its place in the device's table, with its arguments in their order: what it would be. */
-enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values, uint8_t count);
+/* A call of a tool, by its place in the device's table, with its arguments in their order, GUARD_MISSING where it has
+ * none, GUARD_MOST_ARGUMENTS of them: what it would be. */
+enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values);
 
 /* Whether the call just judged must not run. */
 uint8_t guard_forbids(void);

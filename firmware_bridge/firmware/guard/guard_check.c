@@ -1,6 +1,7 @@
+#include "decimal.h"
 #include "guard.h"
 
-enum { VERSION = 2, STAYS = 0xFF, STEPS = 0x80, EACH = 0x01, TOOL_SHIFT = 3, DISC_BYTES = 13, MOST_KEY = 10 };
+enum { VERSION = 3, HEAD = 6, SPAN = 0x7F, EACH = 0x80, STAYS = 0xFF, PART_SHIFT = 2, FIRST_CELL = 2, DISC_BYTES = 16 };
 
 static const uint8_t *table;
 static uint16_t length, at;
@@ -17,9 +18,8 @@ static uint8_t next(void) {
     return sound ? table[here] : 0;
 }
 
-static void go_to(uint16_t directory, uint8_t place) {
-    at = directory;
-    skip((uint16_t)(2 * place));
+static void go_to(uint16_t block) {
+    at = (uint16_t)(HEAD + 2 * block);
     uint8_t low = next();
     uint16_t there = (uint16_t)(low | next() << 8);
     sound &= there <= length;
@@ -28,71 +28,62 @@ static void go_to(uint16_t directory, uint8_t place) {
 
 /* The part of a tool that comes next. */
 static void check_tool(void) {
-    next();
-    uint8_t arguments = next(), discs = next(), entries = next(), numbers = 0;
+    uint8_t arguments = next(), size = next(), numbers = 0;
+    uint8_t has_disc = size > DISC_BYTES + 1, plain = (uint8_t)(1 + 2 * arguments);
 
-    sound &= arguments <= GUARD_MOST_ARGUMENTS;
-    uint16_t disc = at;
-    skip((uint16_t)(discs * DISC_BYTES));
+    sound &= arguments <= GUARD_MOST_ARGUMENTS && size == plain + (has_disc ? DISC_BYTES : 0);
     for (uint8_t i = 0; sound && i < arguments; i++) {
-        uint16_t begin = at, size = next();
-        size = (uint16_t)(size | next() << 8);
-        uint8_t head = next(), many = next();
-        if (head & 1) {
-            for (uint8_t one = 0; sound && one < many; one++) {
-                skip(next());
-            }
-        } else {
-            uint8_t bytes = next();
-            sound &= bytes <= MOST_KEY && (bytes || !many);
+        uint8_t place = next(), kind = next(), count = next(), bytes = next();
+        sound &= place < GUARD_MOST_ARGUMENTS && count >= FIRST_CELL && count <= SPAN;
+        if (kind == GUARD_NUMBER) {
+            sound &= bytes <= DECIMAL_BYTES;
             numbers |= (uint8_t)(1 << i);
-            skip((uint16_t)(many * bytes + (many + 7) / 8));
+        } else {
+            sound &= kind == GUARD_TEXT;
         }
-        sound &= at - begin == size;
+        skip((uint16_t)((uint8_t)(count - FIRST_CELL) * bytes));
     }
-    for (uint8_t i = 0; sound && i < discs; i++, disc = (uint16_t)(disc + DISC_BYTES)) {
-        sound &= numbers >> (table[disc] >> 4) & numbers >> (table[disc] & 0x0F) & 1;
-    }
-    for (; sound && entries; entries--) {
-        uint8_t head = next();
-        sound &= head >> 1 <= discs && (arguments || !(head & EACH));
-        skip((uint16_t)(2 * arguments));
-    }
+    sound &= !has_disc || (numbers & 3) == 3;
+    skip((uint16_t)(next() * size));
 }
 
 static void check_row(uint8_t states) {
-    for (uint8_t runs = next(); sound && runs; runs--) {
+    for (uint8_t count = next(); sound && count; count--) {
+        uint8_t target = next();
         next();
-        uint8_t head = next(), target = next(), most = head & STEPS ? head & 0x7F : 1;
-        sound &= target == STAYS ? head < STEPS : target + (most ? most - 1 : 0) < states;
+        uint8_t more = next();
+        more = more & EACH ? more & SPAN : 0;
+        sound &= (target == STAYS && !more) || target + more < states;
     }
 }
 
-uint8_t guard_check(const uint8_t *bytes, uint16_t count) {
-    uint8_t tools = 0, parts = 0, states = 0;
+uint8_t guard_check(const uint8_t *bytes, uint16_t count, uint8_t tools) {
+    uint8_t rows, start;
 
     table = bytes;
     length = count;
     at = 0;
     sound = 1;
     sound &= next() == VERSION;
-    next();
-    states = next();
-    tools = next();
-    sound &= states > 0;
-    skip((uint16_t)((states + 7) / 8));
-    while (sound && tools--) {
-        uint8_t part = next() >> TOOL_SHIFT;
-        parts = part > parts ? part : parts;
+    skip(2);
+    sound &= next() == tools;
+    rows = next();
+    start = next();
+    /* The blocks of the tools, of their parts and of the states: the first one is where the directory ends. */
+    go_to(0);
+    uint16_t states = (uint16_t)((at - HEAD) / 2 - rows);
+    sound &= rows > 0 && at >= HEAD && start < states && states + rows <= 256;
+    for (; sound && tools; tools--) {
+        uint8_t part = next() >> PART_SHIFT;
+        sound &= part > 0 && part < rows;
     }
-    uint16_t rows = at;
-    for (uint8_t i = 0; sound && i < states; i++) {
-        go_to(rows, i);
-        check_row(states);
-    }
-    for (uint8_t i = 0; sound && i < parts; i++) {
-        go_to((uint16_t)(rows + 2 * states), i);
+    for (uint8_t i = 1; sound && i < rows; i++) {
+        go_to(i);
         check_tool();
+    }
+    for (uint8_t i = 0; sound && i < states; i++) {
+        go_to((uint16_t)(rows + i));
+        check_row((uint8_t)states);
     }
     return sound;
 }

@@ -159,10 +159,10 @@ class Rig:
         elif self.stopped:
             text = "The emergency stop is on. Reset the device first."
             if self.held():
-                text = "The stop input was pressed. A person must release it and reset it; call nothing."
+                text = "The stop input was pressed. A person must release it and reset the device. Make no further call."
             self.answer(call_id, "rejected", "estop", text)
         elif message.get("not_after") is not None and self.clock() > message["not_after"]:
-            self.answer(call_id, "fault", "late", "The call came after it might still start.")
+            self.answer(call_id, "fault", "late", "The call came after its latest time to start.")
         elif message["tool"] not in self.tools:
             names = ", ".join(sorted(self.tools))
             self.answer(call_id, "invalid", "unknown_tool", "The tools are " + names + ".")

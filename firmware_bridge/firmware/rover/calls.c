@@ -6,6 +6,7 @@
 
 #include "board.h"
 #include "chip_guard.h"
+#include "decimal.h"
 #include "drive.h"
 #include "outcome.h"
 #include "route.h"
@@ -591,7 +592,6 @@ static uint8_t take_argument(uint8_t index, const struct json *args, struct guar
         value = json_member(args, tools[call.tool].arguments[index].name);
     }
     call.numbers[index] = argument.preset;
-    *given = (struct guard_value){GUARD_MISSING, 0, NULL};
     if (value.type == JSON_NONE) {
         if (argument.flags & ARGUMENT_REQUIRED) {
             bad_argument(index, ARGUMENT_MISSING);
@@ -607,10 +607,9 @@ static uint8_t take_argument(uint8_t index, const struct json *args, struct guar
         call.place = place_named(&value);
         given->kind = json_text(&value, plain, NAME_SIZE) ? GUARD_TEXT : GUARD_OTHER;
         given->text = plain;
-        given->length = given->kind == GUARD_TEXT ? (uint8_t)strlen(plain) : 0;
         return 1;
     }
-    given->kind = value.length > UINT8_MAX ? GUARD_OTHER : GUARD_NUMBER;
+    given->kind = value.length > DECIMAL_MOST_TEXT ? GUARD_OTHER : GUARD_NUMBER;
     given->text = value.at;
     given->length = (uint8_t)value.length;
     float number = json_float(&value);
@@ -642,7 +641,7 @@ static uint8_t known_arguments_only(const struct json *args, uint8_t count) {
 
 static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     uint8_t count = pgm_read_byte(&tools[tool].argument_count);
-    struct guard_value given[ARGUMENTS_MAX];
+    struct guard_value given[GUARD_MOST_ARGUMENTS] = {{GUARD_MISSING, 0, NULL}};
     char plain[ARGUMENTS_MAX][NAME_SIZE];
 
     call.active = 1;
@@ -660,7 +659,7 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
             return;
         }
     }
-    if (!chip_guard_allows(tool, given, count)) {
+    if (!chip_guard_allows(tool, given)) {
         reject(CODE_GUARD, 0, 0);
         return;
     }

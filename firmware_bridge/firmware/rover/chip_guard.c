@@ -70,6 +70,11 @@ static void read_part(uint16_t at, void *out, uint16_t count) {
 
 static uint16_t slot_at(uint8_t number) { return (uint16_t)(SLOTS_AT + number * sizeof(struct record)); }
 
+/* Whether the table in RAM is whole, and one that this firmware reads. */
+static uint8_t holds(void) {
+    return sum_of(table, header.length) == header.sum && guard_check(table, header.length, TOOL_COUNT);
+}
+
 /* The table that holds after a start: the one in the EEPROM, if it is whole; before there ever was one, the linked one. */
 static void take_kept_table(void) {
     read_part(0, &header, sizeof header);
@@ -80,7 +85,7 @@ static void take_kept_table(void) {
         memcpy_P(table, linked_table, LINKED_TABLE_BYTES);
         header.length = LINKED_TABLE_BYTES;
         header.sum = sum_of(table, header.length);
-        state = ON;
+        state = holds() ? ON : LOST;
 #endif
     } else if (header.mark == COMPLETE && !header.on) {
         state = OFF;
@@ -88,7 +93,7 @@ static void take_kept_table(void) {
         state = LOST;
         if (header.mark == COMPLETE && header.length <= sizeof table) {
             read_part(TABLE_AT, table, header.length);
-            state = sum_of(table, header.length) == header.sum ? ON : LOST;
+            state = holds() ? ON : LOST;
         }
     }
 }
@@ -117,8 +122,8 @@ static void take_kept_run(void) {
 
 void chip_guard_init(void) {
     guard_use(table);
-    guard_begin();
     take_kept_table();
+    guard_begin();
     take_kept_run();
 }
 
@@ -286,7 +291,7 @@ static uint8_t commit(const struct json *length_given, const struct json *messag
     if (length && (state != LOADING || given != sum_of(table, (uint16_t)length))) {
         return WRONG_SUM;
     }
-    if (length && !guard_check(table, (uint16_t)length)) {
+    if (length && !guard_check(table, (uint16_t)length, TOOL_COUNT)) {
         return MALFORMED;
     }
     if (!comes_from_the_owner((uint16_t)length, &mac)) {
@@ -325,14 +330,14 @@ void chip_guard_take(const struct json *message, uint8_t busy) {
     }
 }
 
-uint8_t chip_guard_allows(uint8_t tool, const struct guard_value *values, uint8_t count) {
+uint8_t chip_guard_allows(uint8_t tool, const struct guard_value *values) {
     if (state == OFF) {
         return 1;
     }
     if (state != ON) {
         return tool == TOOL_LOCK_SAFETY_MODE;
     }
-    guard_judge(tool, values, count);
+    guard_judge(tool, values);
     judged = 1;
     open_slot();
     return !guard_forbids();

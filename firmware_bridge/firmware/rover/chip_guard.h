@@ -16,8 +16,8 @@ void chip_guard_init(void);
 /* A message with the op `guard`; `busy`: a call runs. It is answered by the status. */
 void chip_guard_take(const struct json *message, uint8_t busy);
 
-/* A call begins, with its arguments in their order: whether it may run. `tool` is the device's place of it. */
-uint8_t chip_guard_allows(uint8_t tool, const struct guard_value *values, uint8_t count);
+/* A call begins, with its arguments as `guard_judge` takes them: whether it may run. `tool` is the device's place of it. */
+uint8_t chip_guard_allows(uint8_t tool, const struct guard_value *values);
 
 /* The call that began, or one that could not (`GUARD_INVALID`), has ended: what it was, as a place in the names of
  * `chip_guard_name`; 0 for nothing. */

@@ -203,10 +203,11 @@ static void error(const struct outcome *o) {
         say(PSTR("estop"), PSTR("The emergency stop is on. Reset the device before the next call."));
         break;
     case CODE_STOP_INPUT:
-        say(PSTR("estop"), PSTR("The stop input was pressed. A person must release it and reset it; call nothing."));
+        say(PSTR("estop"), PSTR("The stop input was pressed. A person must release it and reset the device. Make no "
+                                "further call."));
         break;
     case CODE_LATE:
-        say(PSTR("late"), PSTR("The call came after the latest moment at which it might start."));
+        say(PSTR("late"), PSTR("The call came after its latest time to start."));
         break;
     case CODE_MALFORMED:
         say(PSTR("malformed"), PSTR("The call needs a tool's name, args as an object and not_after as a number."));
@@ -252,7 +253,7 @@ static void error(const struct outcome *o) {
         wire_flash(PSTR("."));
         break;
     case CODE_NO_ROUTE:
-        say(PSTR("no_route"), PSTR("There is no way to that place round the beds and obstacles."));
+        say(PSTR("no_route"), PSTR("There is no route to that place around the beds and obstacles."));
         break;
     case CODE_WATER_SHORT:
         tank_short(o, PSTR("The water tank holds "), PSTR(" L"),
@@ -280,25 +281,25 @@ static void error(const struct outcome *o) {
         say(PSTR("stopped"), PSTR("The call was stopped before its end."));
         break;
     case CODE_STALLED:
-        say(PSTR("stalled"), PSTR("A wheel does not turn. Look whether the rover is stuck."));
+        say(PSTR("stalled"), PSTR("A wheel does not turn. Check whether the rover is stuck."));
         break;
     case CODE_OFF_COURSE:
-        say(PSTR("off_course"), PSTR("The rover left its way and stopped short of the goal. Look at its wheels."));
+        say(PSTR("off_course"), PSTR("The rover left its route and stopped short of the goal. Check its wheels."));
         break;
     case CODE_OVERDUE:
-        say(PSTR("overdue"), PSTR("The drive took twice its time and was stopped short of the goal."));
+        say(PSTR("overdue"), PSTR("The drive took twice its expected time and was stopped short of the goal."));
         break;
     case CODE_NO_FLOW:
-        say(PSTR("no_flow"), PSTR("The pump runs, but its flow meter counts nothing. Look at tank and hose."));
+        say(PSTR("no_flow"), PSTR("The pump runs, but its flow meter counts nothing. Check the tank and the hose."));
         break;
     case CODE_FLOW_LOW:
-        say(PSTR("flow_low"), PSTR("Less than half of the pump's flow was measured. Look at hose and flow meter."));
+        say(PSTR("flow_low"), PSTR("Less than half of the pump's flow was measured. Check the hose and the flow meter."));
         break;
     case CODE_FLOW_HIGH:
-        say(PSTR("flow_high"), PSTR("More than twice the pump's flow was measured. Look at hose and flow meter."));
+        say(PSTR("flow_high"), PSTR("More than twice the pump's flow was measured. Check the hose and the flow meter."));
         break;
     case CODE_NOT_FILLED:
-        say(PSTR("not_filled"), PSTR("The tank's float switch still says low after the filling."));
+        say(PSTR("not_filled"), PSTR("The tank's float switch still shows low after the refill."));
         break;
     case CODE_GUARD:
         say(PSTR("guard"), PSTR("The guard on the chip does not allow this call here."));

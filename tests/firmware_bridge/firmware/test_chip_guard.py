@@ -1,11 +1,12 @@
 """The guard in the rover's firmware: its table over the wire, what it rejects, and what it keeps."""
 
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chip_guard import GuardHost, hostile_frames
+from chip_guard import TOOLS_AT, GuardHost, hostile_frames
 from firmware_native import compile_rover
 
 from configs.tasks_loader import load_task
@@ -122,6 +123,26 @@ def test_a_load_that_fails_leaves_what_was(host: GuardHost, piece: dict[str, Any
     host.guard("guard", at=0, data="FFFF")
     told = host.guard("guard", **piece)
     assert (told["error"], told["state"], told["table"], told["progress"]) == (refused, "on", TABLE.name, 1)
+
+
+def test_a_table_of_another_firmware_or_device_is_not_taken(
+    host: GuardHost, compiled: Path, tmp_path: Path
+) -> None:
+    for at in (0, TOOLS_AT):
+        other = bytearray(TABLE.data)
+        other[at] -= 1
+        assert host.load(bytes(other))["error"] == "malformed"
+    # What an earlier firmware has left in the EEPROM.
+    host.load(TABLE.data)
+    host.settle()
+    eeprom, at = bytearray(host.rover.eeprom), bytes(host.rover.eeprom).index(TABLE.data)
+    eeprom[at] = TABLE.data[0] - 1
+    left = zlib.crc32(eeprom[at : at + len(TABLE.data)]).to_bytes(4, "little")
+    place = bytes(host.rover.eeprom).index(zlib.crc32(TABLE.data).to_bytes(4, "little"))
+    eeprom[place : place + 4] = left
+    again = GuardHost(compiled, tmp_path, bytes(eeprom))
+    assert again.guard()["state"] == "lost"
+    assert again.call("unlock_safety_mode")["error"]["code"] == "guard"
 
 
 def test_with_a_key_only_its_owner_changes_the_table(keyed: Path, tmp_path: Path) -> None:

@@ -47,14 +47,22 @@ void *memset(void *to, int byte, size_t count) {
     return to;
 }
 
-int memcmp(const void *left, const void *right, size_t count) {
-    const uint8_t *a = left, *b = right;
+int strncmp(const char *left, const char *right, size_t count) {
+    const uint8_t *a = (const uint8_t *)left, *b = (const uint8_t *)right;
     for (; count; count--, a++, b++) {
-        if (*a != *b) {
+        if (*a != *b || !*a) {
             return *a - *b;
         }
     }
     return 0;
+}
+
+void *memcpy(void *to, const void *from, size_t count) {
+    for (uint8_t *at = to; count--;) {
+        *at++ = *(const uint8_t *)from;
+        from = (const uint8_t *)from + 1;
+    }
+    return to;
 }
 
 static uint32_t semihosting(uint32_t operation, const void *argument) {
@@ -91,7 +99,7 @@ int main(void) {
     guard_use(table);
     guard_begin();
     while ((tool = take()) != END_OF_BATCH) {
-        struct guard_value values[8];
+        struct guard_value values[GUARD_MOST_ARGUMENTS] = {{0}};
         if (tool == END_OF_SEQUENCE) {
             put_hex(guard_run.state);
             put_hex(guard_accepted());
@@ -113,9 +121,10 @@ int main(void) {
             for (uint8_t j = 0; j < values[i].length; j++) {
                 bytes[i][j] = take();
             }
+            bytes[i][values[i].length] = 0;
         }
         start_clock();
-        enum guard_kind kind = guard_judge(tool, values, count);
+        enum guard_kind kind = guard_judge(tool, values);
         uint8_t forbids = guard_forbids();
         uint16_t took = cycles();
         guard_ended((enum guard_end)take());

@@ -16,7 +16,7 @@ static uint32_t draw(uint32_t below) {
 static struct guard_value value(void) {
     static const char numbers[] = "0123456789.-eE+", letters[] = "plant_AB\xC3\xA9";
     struct guard_value drawn = {(uint8_t)draw(4), (uint8_t)draw(24), NULL};
-    char *text = malloc(drawn.length ? drawn.length : 1);
+    char *text = calloc(drawn.length + 1u, 1);
 
     for (uint8_t i = 0; i < drawn.length; i++) {
         text[i] = drawn.kind == GUARD_NUMBER ? numbers[draw(15)] : letters[draw(10)];
@@ -39,15 +39,17 @@ int main(int count, char **arguments) {
             table[draw(length)] = (uint8_t)draw(256);
         }
         if (length) {
-            table[0] = 2;
+            table[0] = 3;
         }
-        uint8_t sound = guard_check(table, length);
+        uint8_t tools = length > 3 ? table[3] : 0, sound = guard_check(table, length, tools);
         judged += sound;
-        guard_use(table);
-        guard_begin();
-        for (int call = 0; sound && call < 40; call++) {
-            struct guard_value values[3] = {value(), value(), value()};
-            guard_judge((uint8_t)draw(call % 8 ? 24 : 256), values, (uint8_t)draw(4));
+        if (sound) {
+            guard_use(table);
+            guard_begin();
+        }
+        for (int call = 0; sound && tools && call < 40; call++) {
+            struct guard_value values[GUARD_MOST_ARGUMENTS] = {value(), value(), value()};
+            guard_judge((uint8_t)draw(tools), values);
             guard_forbids();
             guard_ended((enum guard_end)draw(5));
             guard_accepted();
