@@ -159,7 +159,8 @@ class Rig:
         elif self.stopped:
             text = "The emergency stop is on. Reset the device first."
             if self.held():
-                text = "The stop input was pressed. A person must release it and reset the device. Make no further call."
+                text = "The stop input was pressed. A person must release it and reset the device."
+                text += " Make no more calls."
             self.answer(call_id, "rejected", "estop", text)
         elif message.get("not_after") is not None and self.clock() > message["not_after"]:
             self.answer(call_id, "fault", "late", "The call came after its latest time to start.")

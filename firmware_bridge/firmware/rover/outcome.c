@@ -204,7 +204,7 @@ static void error(const struct outcome *o) {
         break;
     case CODE_STOP_INPUT:
         say(PSTR("estop"), PSTR("The stop input was pressed. A person must release it and reset the device. Make no "
-                                "further call."));
+                                "more calls."));
         break;
     case CODE_LATE:
         say(PSTR("late"), PSTR("The call came after its latest time to start."));
