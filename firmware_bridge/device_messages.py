@@ -57,7 +57,8 @@ def refusal(
         # This takes precedence over `busy` while the stopped call still ends.
         text = "the device is stopped; reset it first"
         if held:
-            text = "the stop input was pressed; a person must release it and reset the device, make no more calls"
+            text = "the stop input was pressed; a person must release it and reset the device"
+            text += "; make no more calls"
         return Outcome(CallStatus.REJECTED, code="estop", message=text, t=t)
     if busy:
         text = "another call is running; wait for its result"
