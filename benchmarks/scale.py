@@ -2,8 +2,10 @@
 
 Makes traces of three tasks (2 to 6 calls, a third of them with a fault of the agent), from 1,000 up to
 `--most`, and scores each file with one worker and with `--jobs`, into JSON lines. Printed are CPU seconds of
-all processes, the wall clock, microseconds of CPU a trace and the peak memory of the largest process. The
-runs of a line follow each other, so their ratio holds on a busy machine too, where the wall clock does not.
+all processes, those of the first one, which reads, merges and writes, the wall clock, microseconds of CPU a
+trace and the peak memory of the largest process. From CPU seconds follows the gain on idle cores, which the
+clock of a busy machine does not show: start-up (the CPU of 1,000 traces) is taken by one core, all else by as
+many as there are workers.
 
 With `--dask` each file is also scored by as many workers of a Dask cluster on this machine, and once more
 while one of them is killed, whose CPU is not counted.
@@ -86,17 +88,35 @@ def _call(tool: str, amount: int | None) -> dict[str, Any]:
 
 
 class Cost(NamedTuple):
-    """What a command took: CPU seconds of all its processes, wall clock, s, and its largest process, MB."""
+    """What a command took: CPU seconds of all its processes and of the first, wall clock, s, and its largest
+    process, MB."""
 
     cpu: float
+    first: float
     wall: float
     megabytes: float
+
+    def told(self, count: int) -> str:
+        """Return the columns of a table, for so many traces."""
+        each = self.cpu / count * 1e6
+        return f"{self.cpu:>7.2f} {self.first:>6.2f} {self.wall:>7.2f} {each:>10.1f} {self.megabytes:>5.0f}"
+
+
+MEASURED = """
+import resource, sys
+from core_eval.cli.main import main
+status = main(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_SELF)
+open(sys.argv[1], "w").write(str(used.ru_utime + used.ru_stime))
+sys.exit(status)
+"""
+"""Runs the command, and writes the CPU seconds of its own process."""
 
 
 def scored(folder: Path, name: str, *options: str) -> Cost:
     """Score a file of traces by the command."""
-    command = [sys.executable, "-m", "core_eval.cli.entry", "score", "--tasks", str(folder / "tasks.json")]
-    command += ["--traces", str(folder / name), *options]
+    command = [sys.executable, "-c", MEASURED, str(folder / "first"), "score"]
+    command += ["--tasks", str(folder / "tasks.json"), "--traces", str(folder / name), *options]
     begun = perf_counter()
     child = os.fork()
     if not child:
@@ -107,7 +127,8 @@ def scored(folder: Path, name: str, *options: str) -> Cost:
     if status:
         raise SystemExit(f"{' '.join(command)} ended with {status}")
     # The maximum over the command and the processes that it has waited for.
-    return Cost(used.ru_utime + used.ru_stime, perf_counter() - begun, used.ru_maxrss / 1024)
+    first = float((folder / "first").read_text())
+    return Cost(used.ru_utime + used.ru_stime, first, perf_counter() - begun, used.ru_maxrss / 1024)
 
 
 def on_cluster(folder: Path, name: str, jobs: int) -> Iterator[tuple[str, Path, Cost]]:
@@ -146,8 +167,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "tasks.json").write_text(json.dumps(tasks()))
-        print(f"{'traces':>9}  processes  {'CPU s':>7} {'wall s':>7} {'us a trace':>10} {'MB':>5}  output")
-        count = 1000
+        print(
+            f"{'traces':>9}  processes  {'CPU s':>7} {'first':>6} {'wall s':>7} {'us a trace':>10} "
+            f"{'MB':>5}  output"
+        )
+        count, start = 1000, 0.0
         while count <= given.most:
             file = folder / f"{count}.jsonl"
             with file.open("w") as written:
@@ -158,23 +182,21 @@ def main() -> None:
             costs = {}
             for jobs, out in results.items():
                 cost = costs[jobs] = scored(folder, file.name, "--jobs", str(jobs), "--out", str(out))
-                each = cost.cpu / count * 1e6
-                print(
-                    f"{count:>9,}  {jobs:>9}  {cost.cpu:>7.2f} {cost.wall:>7.2f} {each:>10.1f} "
-                    f"{cost.megabytes:>5.0f}  lines, table of means"
-                )
+                print(f"{count:>9,}  {jobs:>9}  {cost.told(count)}  lines, table of means")
             for what, out, cost in on_cluster(folder, file.name, given.jobs) if given.dask else ():
                 results[given.jobs + len(results)] = out
-                each = cost.cpu / count * 1e6
-                print(
-                    f"{count:>9,}  {given.jobs:>9}  {cost.cpu:>7.2f} {cost.wall:>7.2f} {each:>10.1f} "
-                    f"{cost.megabytes:>5.0f}  {what}"
-                )
+                print(f"{count:>9,}  {given.jobs:>9}  {cost.told(count)}  {what}")
             if len({out.read_bytes() for out in results.values()}) > 1:
                 raise SystemExit(
                     f"{count:,} traces: the scores of several processes differ from those of one"
                 )
-            print(f"{'':>9}  same scores; wall {costs[1].wall / costs[given.jobs].wall:.2f} times as fast")
+            one, several = costs[1], costs[given.jobs]
+            start = start or one.cpu
+            idle = start + max(0.0, several.cpu - start) / given.jobs
+            print(
+                f"{'':>9}  same scores; by CPU {one.cpu / idle:.2f} times as fast on idle cores, "
+                f"by the clock {one.wall / several.wall:.2f}"
+            )
             for out in (file, *results.values()):
                 out.unlink()
             count *= 10
