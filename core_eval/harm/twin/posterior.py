@@ -297,6 +297,10 @@ class Twin:
             own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
             drawn, most = unknowns.draw(of_episode), possible.of_run()
 
+            if drawn.log_odds < least:
+                # Not even a run that fits in all would do.
+                return Member(hidden, done, own, Track(), -math.inf, drawn.start, drawn.fault)
+
             def hopeless(index: int, track: Track) -> bool:
                 return most(index, track) + drawn.log_odds < least
 
