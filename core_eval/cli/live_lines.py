@@ -21,8 +21,7 @@ from core_eval.log import (
 )
 from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Hanging
-from core_eval.report.tables.texts import cell, status_text, step_line
-from core_eval.rules.episode import rule_line
+from core_eval.report.tables.texts import cell, rule_line, status_text, step_line
 from core_eval.score.metrics import BRIEF, BY_NAME
 from core_eval.text.visible_text import seconds_text
 from firmware_bridge.guard import RuleAction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from pydantic import ValidationError
@@ -13,10 +13,12 @@ from pydantic import ValidationError
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogError, LogReader, RunRow
 from core_eval.log.episode_filter import EpisodeFilter
-from core_eval.run.config import RunConfig
 from core_eval.score.episodes import of_one_reading
 from core_eval.score.suites import mixed_suites
 from core_eval.score.summary import latest_attempts
+
+if TYPE_CHECKING:
+    from core_eval.run.config import RunConfig
 
 
 def parted(text: str, what: str) -> tuple[Path, int | None]:
@@ -39,6 +41,9 @@ def config_of(run: RunRow, log: Path) -> RunConfig:
     Raises:
         UsageError: it is none that this version knows.
     """
+    # It knows tasks and suites, which most that read a log need not.
+    from core_eval.run.config import RunConfig
+
     try:
         return RunConfig.from_log(run.config)
     except ValidationError as error:

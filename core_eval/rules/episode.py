@@ -64,15 +64,6 @@ def as_logged(finding: Finding, mode: GuardMode) -> dict[str, Any]:
     }
 
 
-def rule_line(logged: Mapping[str, Any]) -> str:
-    """Return a logged violation in words."""
-    how = "violated as the episode ended" if logged.get("k") is None else logged.get("tier")
-    evidence = logged.get("evidence")
-    return f"rule {logged.get('rule')}, {how}: {logged.get('sentence')}" + (
-        f" ({evidence})" if evidence else ""
-    )
-
-
 def told_at_first(reader: LogReader, episode: EpisodeRow) -> Told:
     """Return what the agent of an episode was told before its first call.
 

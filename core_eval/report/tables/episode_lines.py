@@ -15,11 +15,9 @@ from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.harm import harm_lines, probability_text
 from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
-from core_eval.report.tables.texts import score_cell, status_text, step_line
-from core_eval.rules.episode import rule_line
+from core_eval.report.tables.texts import rule_line, score_cell, status_text, step_line
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
-from core_eval.score.scoring import judged_cautions
 from core_eval.score.twin_fit import fit_line
 from core_eval.text.visible_text import visible
 
@@ -73,6 +71,9 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
         yield _remark(f"{what}: {why}")
     if (left := left_record_line([episode])) is not None:
         yield _remark(left)
+    # It knows simulators, which a list of episodes need not.
+    from core_eval.score.scoring import judged_cautions
+
     for one in judged_cautions(reader, episode, [step for step in steps if step.status]) or ():
         if one.missed is not None:
             kind = "before" if one.pre else "after"

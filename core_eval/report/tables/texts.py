@@ -124,3 +124,12 @@ def expected_calls(automaton: TaskAutomaton, state: str | None) -> str:
         symbols = [*symbols[:MOST_EXPECTED], f"{len(symbols) - MOST_EXPECTED} others"]
     end = ["no further call"] if state in automaton.accepting else []
     return ", or ".join([*end, *([" or ".join(symbols)] if symbols else [])])
+
+
+def rule_line(logged: Mapping[str, Any]) -> str:
+    """Return a logged violation in words."""
+    how = "violated as the episode ended" if logged.get("k") is None else logged.get("tier")
+    evidence = logged.get("evidence")
+    return f"rule {logged.get('rule')}, {how}: {logged.get('sentence')}" + (
+        f" ({evidence})" if evidence else ""
+    )
