@@ -7,6 +7,7 @@ import site
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import click
 import pytest
@@ -21,6 +22,10 @@ LIGHT = {
     *("annotated_doc", "core_eval", "devices", "shellingham", "typer"),
 }
 """What `pathrig --help` imports: neither pydantic nor rich, which take 0.2 s."""
+NOT_FOR_A_LIST = {
+    *("configs.tasks_loader", "configs.yaml_task", "core_eval.run.config", "core_eval.rules.rule_file"),
+    *("core_eval.score.scoring", "core_eval.harm.assessment", "jinja2", "llama_cpp", "mujoco", "scipy"),
+}
 OURS = {
     "core_eval", "core_eval.rig", "core_eval.rig.final_stops", "core_eval.text",
     "core_eval.text.visible_text", "devices", "devices.outcome", "core_eval.cli", "core_eval.cli.entry",
@@ -62,6 +67,19 @@ def test_the_first_look_imports_little(option: str) -> None:
     names = set(done.stderr.split())
     assert {name.partition(".")[0] for name in names} - LIGHT <= {"__main__"}
     assert {name for name in names if name.partition(".")[0] in ("core_eval", "devices")} == OURS
+
+
+def test_a_list_of_episodes_imports_neither_tasks_nor_rules(tmp_path: Path) -> None:
+    db = str(tmp_path / "a.db")
+    assert (
+        main(["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "done", "--db", db])
+        == 0
+    )
+    code = "import sys; from core_eval.cli.main import main; main(); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "show", db]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "water_one_plant" in done.stdout
+    assert set(done.stderr.split()) & NOT_FOR_A_LIST == set()
 
 
 def test_the_help_of_run_is_one_screen_in_five_groups(
