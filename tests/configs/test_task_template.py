@@ -6,7 +6,7 @@ import pytest
 from configs.errors import ConfigError
 from configs.suite_manifest import task_digest
 from configs.task import Task
-from configs.task_template import Parameter, filled
+from configs.task_template import Parameter, _by_jinja, filled
 from configs.tasks_loader import list_tasks, load_task
 from core_eval.path.patterns import Exact
 
@@ -216,3 +216,27 @@ def test_only_templates_have_instances(tmp_path: Path, top_up: str) -> None:
     Path(plain).write_text(TOP_UP.replace("id: top_up_of_enough", "id: top_up"))
     with pytest.raises(ConfigError, match=r"the id 'top_up' stands twice"):
         list_tasks(Path(plain))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{{ amount }}", 2.0),
+        ("{{due[1]}}", 4.5),
+        ("{{ due }}", [3, 4.5]),
+        ("{{ none }}", None),
+        ("{{ name }}\n", "Ada"),
+        ("Pay {{ amount }} EUR of {{ due[1] }}\nto {{ name }}.\n\n", "Pay 2 EUR of 4.5\nto Ada.\n"),
+        ("{{ name }}{# no word #}, {{ due[0] }}", "Ada, 3"),
+        ("{{ name[0] }}: {{ due }}", "A: [3, 4.5]"),
+    ],
+)
+def test_a_text_with_parameters_alone_is_filled_as_jinja_does(text: str, value: object) -> None:
+    names = {"amount": 2.0, "due": [3, 4.5], "name": "Ada"}
+    assert filled(text, names) == value == _by_jinja(text)(names)
+
+
+@pytest.mark.parametrize("text", ["to {{ due[9] }}", "to {{ nobody }}", "to {{ amount[0] }}"])
+def test_a_parameter_that_is_not_there_is_told(text: str) -> None:
+    with pytest.raises(ConfigError, match="the parameters are amount, due"):
+        filled(text, {"amount": 2.0, "due": [3]})
