@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,17 @@ def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path:
                 assert [left[name] for name in same] == [right[name] for name in same]
 
 
+@pytest.fixture
+def unfrozen() -> Iterator[None]:
+    """The collector as a program has it; that of the tests has set objects aside."""
+    before = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    if before:
+        gc.freeze()
+
+
+@pytest.mark.usefixtures("unfrozen")
 def test_what_each_episode_of_a_long_run_leaves_is_freed_and_nothing_stays_frozen(tmp_path: Path) -> None:
     cell = Cell(task="water_one_plant", rig="sim:farm_rover", agent="done")
     config = RunConfig(cells=(cell,), episodes=SETTLED + 2)
