@@ -122,10 +122,11 @@ class MqttLink(Link):
             self.lease.renew()
 
     def estop(self) -> StopOutcome | None:
-        """Publish the stop on its topic; again when a lost broker or rig returns. Raises LinkError."""
+        """Publish the stop on its topic; again for a rig that is online after it. Raises LinkError."""
+        # Until the rig says that it is stopped: what was written may have gone to a dead connection.
+        self._stop_waits = True
         self._last_estop = self._connection.publish(self._topics.of("estop"), _ESTOP)
         if self._last_estop is None:
-            self._stop_waits = True
             raise LinkError(f"no connection to the broker of {self.name}")
         return None
 

@@ -250,12 +250,17 @@ class RigProcessLink(Link):
         return f"{how}: {lines[-1]}" if lines else how
 
     def _first_frames(self, ours: socket.socket, frames: Frames) -> list[tuple[Kind, bytes]] | None:
+        early: list[tuple[Kind, bytes]] = []
         while data := ours.recv(1 << 16):
-            ready = list(frames.feed(data))
-            while ready and ready[0][0] is Kind.TELL:
-                self._tell(ready.pop(0)[1].decode())
-            if ready:
-                return ready
+            for kind, body in frames.feed(data):
+                if kind is Kind.TELL:
+                    self._tell(body.decode())
+                else:
+                    early.append((kind, body))
+            # An earlier run's rig process may pass a message on before it greets.
+            first = next((one for one in early if one[0] in (Kind.READY, Kind.REFUSED)), None)
+            if first is not None:
+                return [first, *(one for one in early if one is not first)]
         return None
 
     def _read(self, ours: socket.socket, frames: Frames, ready: list[tuple[Kind, bytes]]) -> None:

@@ -92,6 +92,22 @@ def sent_again(simulations: Simulations) -> None:
         assert simulations.run(plan)[0].keys() == {"not stopped"}
 
 
+def test_what_the_long_search_has_found_holds() -> None:
+    alone(found_once)
+
+
+def found_once(simulations: Simulations) -> None:
+    """A stop went to a dead connection; a rig process passed a message on before it greeted."""
+    plan = replace(drawn(0), coast=0.0, unwinds=0.0, timeout=20.0, thinks=0.0)
+    plan = replace(plan, slow=0.0, resets=False, logind=False)
+    dead = Fault("host frozen", 8.955, 4.31), Fault("broker gone", 11.865, 0.74)
+    early = Fault("board reset", 4.219, 0.787), Fault("host killed", 5.315, 3.229)
+    mqtt = replace(plan, seed=5257, link="mqtt", calls=((30.0,),), faults=dead, watchdog=10.0, confirms=True)
+    serial = replace(plan, seed=5008, link="serial", calls=((6.0, 6.0), ()), faults=early, watchdog=0.0)
+    worlds = [simulations.run(one)[0] for one in (mqtt, replace(serial, confirms=False))]
+    assert [dict(found) for found in worlds] == [{}, {}]
+
+
 def test_a_thread_that_polls_gives_way() -> None:
     alone(gives_way)
 
