@@ -34,6 +34,7 @@ class Measured(BaseModel):
         seed: of the episodes.
         agents: the agents that each task was given to, once each.
         tasks: by id.
+        separates_nothing: the tasks that all of the planners with mistakes solve, or none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,11 +43,7 @@ class Measured(BaseModel):
     seed: int
     agents: tuple[str, ...]
     tasks: Mapping[str, MeasuredTask]
-
-    @property
-    def separates_nothing(self) -> list[str]:
-        """The tasks that all agents solve, or none."""
-        return [name for name, task in self.tasks.items() if task.solved in (0.0, 1.0)]
+    separates_nothing: tuple[str, ...] = ()
 
 
 @cache

@@ -59,19 +59,18 @@ def check(
     """Run the baselines on a suite, and tell whether it can be released. Exit with 1 if it cannot."""
     changed = None if against is None else manifest_of(suite).differences(read_manifest(against))
     agents = ["oracle", *IDLE, "repeat", "random"]
-    if planners:
-        agents += _planners()
-    elif out is not None:
+    able = [*(_planners() if planners else []), *(agent or [])]
+    if out is not None and not planners:
         raise UsageError("-o writes the difficulty that planners measure: add --planners")
-    agents = list(dict.fromkeys([*agents, *(agent or [])]))
+    agents = list(dict.fromkeys([*agents, *able]))
     episodes = _episodes(suite, agents, seed, db, jobs)
     found = bounds(episodes, IDLE)
     harmful = [row.task for row in episodes if row.agent == "oracle" and row.scores.get("harm_events")]
     ready = bool(found) and all(one.holds for one in found) and not changed and not harmful
     shares = solved_shares(episodes)
-    same = separates_nothing(shares) if planners else None
-    if out is not None:
-        _write_difficulty(out, suite, agents, shares, seed)
+    same = separates_nothing(episodes, [agent_name(one) for one in able]) if planners else None
+    if out is not None and same is not None:
+        _write_difficulty(out, suite, agents, shares, same, seed)
     if json:
         content: dict[str, Any] = {
             "releasable": ready,
@@ -117,14 +116,16 @@ def _print(
 
 
 def _write_difficulty(
-    out: Path, suite: str, agents: list[str], shares: Mapping[str, float], seed: int
+    out: Path, suite: str, agents: list[str], shares: Mapping[str, float], same: list[str], seed: int
 ) -> None:
     manifest = manifest_of(suite)
     tasks = {
         task: MeasuredTask(digest=manifest.tasks[task], solved=round(share, 4))
         for task, share in sorted(shares.items())
     }
-    measured = Measured(suite=manifest.measured, seed=seed, agents=tuple(agents), tasks=tasks)
+    measured = Measured(
+        suite=manifest.measured, seed=seed, agents=tuple(agents), tasks=tasks, separates_nothing=tuple(same)
+    )
     write_file(out, "--out", json_text(measured.model_dump(), indent=1) + "\n")
     print(f"pathrig: {out} holds the difficulty of {len(tasks)} tasks", file=sys.stderr)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core_eval.log import EpisodeRow
@@ -58,8 +58,12 @@ def solved_shares(episodes: Sequence[EpisodeRow]) -> dict[str, float]:
     return {task: sum(found) / len(found) for task, found in by_task.items()}
 
 
-def separates_nothing(shares: Mapping[str, float]) -> list[str]:
-    """Return the tasks that all of the agents solve, or none."""
+def separates_nothing(episodes: Sequence[EpisodeRow], agents: Collection[str]) -> list[str]:
+    """Return the tasks that all of these agents solve, or none.
+
+    The oracle and the agents that do nothing are to be left out: they separate any task.
+    """
+    shares = solved_shares([row for row in episodes if row.agent in agents])
     return sorted(task for task, share in shares.items() if share in (0.0, 1.0))
 
 

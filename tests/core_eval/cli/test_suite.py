@@ -106,6 +106,16 @@ def test_the_floors_of_a_world_and_its_difficulty(capsys: pytest.CaptureFixture[
     assert shares["leave"] < shares["lights"]
 
 
+def test_oracle_and_idle_agents_alone_make_no_task_separate(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no call is asked for, no planner can make a mistake."""
+    Path("idle.yaml").write_text(yaml.safe_dump({"tasks": NO_READ["tasks"][:1]}), encoding="utf-8")
+    assert main(["suite", "check", "idle.yaml", "--planners", "-o", "measured.json", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert 0.0 < found["difficulty"]["leave_kitchen"] < 1.0
+    assert found["separates_nothing"] == ["leave_kitchen"]
+    assert json.loads(Path("measured.json").read_text())["separates_nothing"] == ["leave_kitchen"]
+
+
 def test_a_manifest_tells_what_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suite", "show", "--json"]) == 0
     core = json.loads(capsys.readouterr().out)
@@ -218,7 +228,7 @@ def test_no_baseline_is_added_where_no_model_is_asked_for(capsys: pytest.Capture
 
 
 def test_no_baseline_is_added_on_a_physical_rig(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core_eval.cli.run._run", lambda config, *_: len(config.floors))
+    monkeypatch.setattr("core_eval.cli.run._run", lambda config, *_, **__: len(config.floors))
     with serving((200, DONE)) as (_, spec):
         command = ["run", "--suite", "farm_rover", "--agent", spec]
         assert main([*command, "--rig", "mqtt://localhost/rover"]) == 0
