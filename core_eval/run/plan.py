@@ -311,20 +311,19 @@ def _freed_early() -> Iterator[Callable[[], None]]:
     An episode leaves simulators, which are cycles. Python looks for those among all objects only when new
     ones are a quarter of the old, many episodes later. So what is old is set aside, and the look is quick.
     """
-    episodes, frozen = 0, False
+    episodes, set_aside_before = 0, gc.get_freeze_count()
 
     def ended() -> None:
-        nonlocal episodes, frozen
+        nonlocal episodes
         episodes += 1
-        if frozen:
+        if episodes >= SETTLED:
             gc.collect()
-        elif episodes == SETTLED and not gc.get_freeze_count():
-            frozen = True
-            gc.collect()
+        if episodes == SETTLED:
             gc.freeze()
 
     try:
         yield ended
     finally:
-        if frozen:
+        # The command line sets its modules aside, too.
+        if not set_aside_before:
             gc.unfreeze()
