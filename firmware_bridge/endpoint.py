@@ -79,7 +79,7 @@ class DeviceEndpoint:
         self._lock = threading.Lock()
         self._safety = threading.RLock()
         self._running: _Running | None = None
-        self._stopped = self._reset_waits = False
+        self._stopped = self._reset_waits = self._status_waits = False
         self.last_stop: StopOutcome | None = None
         """How the last stop went; None if there was none."""
         self._stop = Event()  # of the running call; once set, the next call gets another one
@@ -247,7 +247,7 @@ class DeviceEndpoint:
                 if leave:
                     self._device_reset()
             self._port.send(*answer)
-            if leave or (self._stopped and self.last_stop is not before):
+            if leave or self._status_waits or (self._stopped and self.last_stop is not before):
                 self._publish_status()
 
     def _run(self, job: _Running) -> Outcome:
@@ -276,7 +276,7 @@ class DeviceEndpoint:
                 self._running.stop.set()
         with self._safety:
             self._device_safe()
-        if publish:
+        if publish or self._status_waits:
             self._publish_status()
 
     def _device_safe(self) -> None:
@@ -296,7 +296,7 @@ class DeviceEndpoint:
                 self._stopped = self._stopped and not leave
             if leave:
                 self._device_reset()
-        if not unwinding:
+        if not unwinding or self._status_waits:
             self._publish_status()
 
     def _device_reset(self) -> None:
@@ -337,8 +337,17 @@ class DeviceEndpoint:
         )
 
     def _publish_status(self) -> None:
-        if not self._closed.is_set():
-            self._send(self._status(self.state))
+        if self._closed.is_set():
+            return
+        # While the device is brought to rest nothing is known of it: whoever does that tells how it went.
+        self._status_waits = True
+        if self._safety.acquire(blocking=False):
+            try:
+                self._status_waits = False
+                status = self._status(self.state)
+            finally:
+                self._safety.release()
+            self._send(status)
 
     def _sample(self, sample: Sample) -> None:
         try:

@@ -485,6 +485,29 @@ def test_what_a_device_knows_of_its_stop_stands_in_its_status(rig: Rig) -> None:
     assert "stop" not in rig.port.of("status")[-1]
 
 
+def test_nothing_says_that_a_device_stands_while_it_comes_to_rest(rig: Rig) -> None:
+    """A link that comes back, or a host that asks, would else get the outcome of the stop before."""
+    rig.give("estop")
+    rig.give("reset")
+    coasts, rests = threading.Event(), threading.Event()
+
+    def safe() -> StopOutcome:
+        coasts.set()
+        return StopOutcome.CONFIRMED if rests.wait(20) else StopOutcome.SENT
+
+    rig.device.safe = safe  # type: ignore[method-assign]
+    said = len(rig.port.of("status"))
+    stop = threading.Thread(target=rig.endpoint.on_stop)
+    stop.start()
+    assert coasts.wait(20)
+    rig.give("hello")
+    rig.endpoint.on_up()
+    assert len(rig.port.of("status")) == said
+    rests.set()
+    stop.join(20)
+    assert [status["state"] for status in rig.port.of("status")[said:]] == ["estop"]
+
+
 def test_a_device_that_fails_to_stop_is_not_said_to_be_stopped(rig: Rig) -> None:
     def broken() -> StopOutcome:
         raise RuntimeError("a wire came off")
