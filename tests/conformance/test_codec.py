@@ -30,6 +30,7 @@ DECODERS: dict[str, Callable[[bytes], wire.Message | None]] = {
 SEQUENCES = {path.stem: load(f"sequences/{path.name}") for path in sorted(FOLDER.glob("sequences/*.json"))}
 MESSAGES = [(sender, vector) for sender in DECODERS for vector in load(f"{sender}_messages.json")["messages"]]
 SAMPLES = {"READ": "sense", "LONG": "go", "BAD_ARGUMENTS": "{}", "RUN": "r", "NUMBER": "7"}
+SAMPLES |= {"TABLE_BEGIN": "03000014", "TABLE_REST": "00", "TABLE_SUM": "00000000", "TABLE_LENGTH": "5"}
 
 
 def named(vectors: list[Any]) -> Any:

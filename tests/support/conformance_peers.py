@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
+from zlib import crc32
 
 import paho.mqtt.client as mqtt
 from bridge_rig import Mosquitto
@@ -32,7 +33,13 @@ from firmware_bridge.serial.port import SerialPort
 from sims.farm_rover import board_pins as pins
 from sims.farm_rover.simulator import FarmSimulator
 
+TABLE = bytes.fromhex("0300001402000C0020002300040404040404040404040404040404040404040400010000")
+"""Of a rover's guard: its 20 tools, no symbols, one state."""
 ROVER = {
+    "TABLE_BEGIN": TABLE[:4].hex().upper(),
+    "TABLE_REST": TABLE[4:].hex().upper(),
+    "TABLE_LENGTH": len(TABLE),
+    "TABLE_SUM": f"{crc32(TABLE):08X}",
     "READ": "sense_pose",
     "LONG": "move_to",
     "LONG_ARGUMENTS": {"x": 18.0, "y": 18.0},

@@ -19,7 +19,7 @@ from core_eval.cli.main import app, main
 
 LIGHT = {
     *sys.stdlib_module_names,
-    *("annotated_doc", "core_eval", "devices", "shellingham", "typer"),
+    *("annotated_doc", "core_eval", "shellingham", "typer"),
 }
 """What `pathrig --help` imports: neither pydantic nor rich, which take 0.2 s."""
 NOT_FOR_A_LIST = {
@@ -28,7 +28,7 @@ NOT_FOR_A_LIST = {
 }
 OURS = {
     "core_eval", "core_eval.rig", "core_eval.rig.final_stops", "core_eval.text",
-    "core_eval.text.visible_text", "devices", "devices.outcome", "core_eval.cli", "core_eval.cli.entry",
+    "core_eval.text.visible_text", "core_eval.cli", "core_eval.cli.entry",
     "core_eval.cli.main", "core_eval.cli.progress", "core_eval.cli.screen", "core_eval.cli.verbs",
 }  # fmt: skip
 
