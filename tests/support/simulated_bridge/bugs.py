@@ -311,7 +311,7 @@ def _broker_forgets() -> Patches:
     return [(MqttLink, "_stop_again", lambda self, status: None)]
 
 
-@bug("a host that stood still sends its stop once", "20818c77", seed=116)
+@bug("a host that stood still sends its stop once", "20818c77", seed=12660)
 def _frozen_once() -> Patches:
     def frozen(self: RigClient, seconds: float) -> None:
         self.rig.on(Event.HALT)

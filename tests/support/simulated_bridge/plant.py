@@ -42,7 +42,6 @@ class Plant:
         confirmed: whether the last word about it was that it stands.
         logged: markers of the calls whose intent the log has.
         over: of those that the log has as rejected, or as past their time-out.
-        asleep: when the host stood still, from and to.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class Plant:
         self.confirmed = False
         self.logged: set[float] = set()
         self.over: set[float] = set()
-        self.asleep: list[tuple[float, float]] = []
         self.executions: list[Execution] = []
         self._turn = 0
 
@@ -205,14 +203,15 @@ class Board:
 
         port.send = watched  # type: ignore[method-assign]
 
-    def stall(self) -> None:
-        """Stand still, until `thaw`."""
-        self.process.freeze(stopped=False)
+    def stall(self) -> Callable[[], None]:
+        """Stand still; return what lets it go on."""
+        thaw = self.process.freeze(stopped=False)
 
-    def thaw(self, process: Process) -> None:
-        """Go on."""
-        process.thaw()
-        self.thawed = self.world.now
+        def go_on() -> None:
+            thaw()
+            self.thawed = self.world.now
+
+        return go_on
 
     def on_word(self, stop: bool) -> None:
         """Require that a stop which has arrived holds, unless a reset follows it."""

@@ -50,6 +50,8 @@ REPLACED = 4.0
 """Seconds in which the successor of a rig process that was killed must have stopped the rig."""
 SILENT = 5.0
 """Seconds in which the rig process must have stopped the rig of a host that stands still."""
+GONE_ON = 2.0
+"""Seconds in which a board that stalled must have stopped the rig, if it was told to meanwhile."""
 SLACK = 0.5
 """Seconds by which a thread may come late."""
 HEEDED = 8.0
@@ -336,7 +338,6 @@ class Bridge:
         self.host: Process | None = None
         self.button = StopButton()
         self.runs: list[int] = []
-        self.woken = 0.0
         self._to_heed: list[Any] = []
         self.ended: dict[int, str] = {}
 
@@ -439,9 +440,7 @@ class Bridge:
             case "board reset":
                 self.board.reset(fault.seconds)
             case "board stalls":
-                stalled = self.board.process
-                self.board.stall()
-                over(lambda: self.board.thaw(stalled))
+                over(self.board.stall())
             case "host killed":
                 self._kill([host])
             case "rig process killed":
@@ -461,23 +460,24 @@ class Bridge:
                 if host is not None and not host.dead:
                     host.spawn(self.button.press, "person")
 
-    def _slept(self, host: Process, since: float) -> None:
-        # Of a host that was killed meanwhile, or woken by another fault's end, nothing is asked.
-        if not host.dead and host is self.host and since >= self.woken:
-            self.plant.asleep.append((since, self.world.now))
-        self.woken = self.world.now
-
     def _expect_stop(self, fault: Fault, within: float, hinders: Collection[str]) -> None:
         """Require that the rig is stopped within so many seconds, unless another fault may hinder that."""
         plant, world = self.plant, self.world
         others = [one for one in self.plan.faults if one is not fault and one.kind in hinders]
         if any(one.at <= fault.at + within and one.at + one.seconds + within >= fault.at for one in others):
             return
-        at_work = plant.at_work
+        at_work, began = plant.at_work, world.now
 
         def check() -> None:
-            if plant.moving and at_work is plant.at_work:
-                world.find("not stopped", f"it moves {within:g} s after this: {fault.kind}")
+            board = self.board
+            if not plant.moving or at_work is not plant.at_work:
+                return
+            if board.process.frozen or world.now - board.thawed < GONE_ON:
+                # A board that stalls hears nothing, and has no watchdog meanwhile.
+                world.after(SLACK, check)
+            else:
+                text = f"it moves {world.now - began:.3g} s after this: {fault.kind}"
+                world.find("not stopped", text)
 
         if plant.moving and not self._host_is_gone():
             world.after(within, check)
@@ -506,16 +506,12 @@ class Bridge:
                 one.end(-9)
 
     def _freeze(self, processes: list[Process | None], over: Any) -> None:
-        now = self.world.now
         for one in processes:
             if one is not None and not one.dead:
-                one.freeze(stopped=True)
-                over(one.thaw)
-                if one is self.host:
-                    over(lambda one=one: self._slept(one, now))
+                over(one.freeze(stopped=True))
 
     def _suspend(self, seconds: float) -> None:
-        world = self.world
+        world, machine = self.world, self.machine
         late = 0.0
         for one in self._rig_processes():
             if (stop := getattr(one, "before_sleep", None)) is not None and not one.frozen:
@@ -524,17 +520,13 @@ class Bridge:
 
         def sleep() -> None:
             asleep = [one for one in (self.host, *self._rig_processes()) if one is not None and not one.dead]
-            for one in asleep:
-                one.freeze(stopped=False)
-
-            began, host = world.now, self.host
+            thaws = [one.freeze(stopped=False) for one in asleep]
+            machine.suspend(world.now)
 
             def wake() -> None:
-                if host is not None:
-                    self._slept(host, began)
-                self.machine.asleep += seconds
-                for one in asleep:
-                    one.thaw()
+                machine.wake(world.now)
+                for thaw in thaws:
+                    thaw()
 
             world.after(seconds, wake)
 
@@ -624,7 +616,7 @@ def _noted(plant: Plant) -> Iterator[None]:
         return row
 
     def result(self: EpisodeLog, step: Any, outcome: Any, verdict: Any) -> Any:
-        spans = [to - max(start, since[0]) for start, to in plant.asleep if to <= world.now]
+        spans = [to - max(start, since[0]) for start, to in system.process().stood_still]
         asleep = max(spans, default=0.0)
         world.say(f"log: {outcome.status} {outcome.code}")
         if asleep > FREEZE_SECONDS + SLACK and (outcome.status == "ok" or outcome.code == "stopped"):

@@ -30,20 +30,40 @@ class Machine:
 
     def __init__(self) -> None:
         self.asleep = 0.0
+        self._suspends, self._suspended_at = 0, 0.0
         self.doors: dict[str, Any] = {}
+
+    def suspend(self, now: float) -> None:
+        """Let its monotonic clock stand still, until each suspend is over."""
+        if not self._suspends:
+            self._suspended_at = now
+        self._suspends += 1
+
+    def wake(self, now: float) -> None:
+        """End a suspend."""
+        self._suspends -= 1
+        if not self._suspends:
+            self.asleep += now - self._suspended_at
 
 
 class Process:
-    """A process: its threads stop where it is frozen, and end where it is killed."""
+    """A process: its threads stop where it is frozen, and end where it is killed.
+
+    Attributes:
+        stood_still: from when to when it did.
+    """
 
     def __init__(self, world: World, machine: Machine, name: str, kind: str = "") -> None:
         self.world, self.machine, self.name, self.kind = world, machine, name, kind
         self.pid = next(world.pids)
         self.frozen = self.stopped = self.dead = False
         self.status: int | None = None
+        self.stood_still: list[tuple[float, float]] = []
         self.files: list[Any] = []
         self.told: list[str] = []
         self.tell: Callable[[str], None] = self.told.append
+        self._freezes: list[bool] = []
+        self._frozen_at = 0.0
         self._held: list[Task] = []
         self._joiners: list[Task] = []
         world.processes.append(self)
@@ -68,16 +88,26 @@ class Process:
 
         self.spawn(run, "main")
 
-    def freeze(self, *, stopped: bool) -> None:
-        """Let none of its threads run; `stopped`: by a signal, which the system tells of."""
-        self.frozen, self.stopped = True, stopped
+    def freeze(self, *, stopped: bool) -> Callable[[], None]:
+        """Let none of its threads run; return what ends this: they run again once each freeze is over.
 
-    def thaw(self) -> None:
-        """Let them run again."""
-        self.frozen = self.stopped = False
-        held, self._held = self._held, []
-        for task in held:
-            self.world.ready.append(task)
+        `stopped`: by a signal, which the system tells of.
+        """
+        freezes, world = self._freezes, self.world
+        if not freezes:
+            self._frozen_at = world.now
+        freezes.append(stopped)
+        self.frozen, self.stopped = True, any(freezes)
+
+        def thaw() -> None:
+            freezes.remove(stopped)
+            self.frozen, self.stopped = bool(freezes), any(freezes)
+            if not freezes:
+                self.stood_still.append((self._frozen_at, world.now))
+                held, self._held = self._held, []
+                world.ready += held
+
+        return thaw
 
     def hold(self, task: Task) -> None:
         """Keep a thread that could run."""
