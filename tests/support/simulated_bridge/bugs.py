@@ -189,7 +189,7 @@ def _sends_again() -> Patches:
     ]
 
 
-@bug("a call goes out without its latest moment, as a ping is not answered", "055fccdb", seed=930)
+@bug("a call goes out without its latest moment, as a ping is not answered", "055fccdb", seed=9230)
 def _no_latest_moment() -> Patches:
     right = Probe.measure
 
@@ -200,7 +200,7 @@ def _no_latest_moment() -> Patches:
     return [(Probe, "measure", measure)]
 
 
-@bug("a call that comes too late is run", seed=959)
+@bug("a call that comes too late is run", seed=4416)
 def _late() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
         return refusal(message, busy, stopped, held, 0, t)
@@ -212,7 +212,7 @@ def _sends_in_a_stop(self: RigSession, tool: str, arguments: Any, call_id: str, 
     return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=how["within"])
 
 
-@bug("a host sends calls to a rig that it has stopped, and that was reset since", "c4e71b39", seed=373)
+@bug("a host sends calls to a rig that it has stopped, and that was reset since", "c4e71b39", seed=7231)
 def _sends_calls() -> Patches:
     return [(RigSession, "call", _sends_in_a_stop)]
 
@@ -279,7 +279,7 @@ def _no_silence() -> Patches:
     return [(HostWatch, "strikes", strikes)]
 
 
-@bug("a host that stood still takes the answer for good", seed=6)
+@bug("a host that stood still takes the answer for good", seed=38)
 def _not_frozen() -> Patches:
     def call(self: RigClient, tool: str, arguments: Any, **options: Any) -> Any:
         self.rig.on(Event.DRIVE)
@@ -296,7 +296,7 @@ def _owed() -> Patches:
     return [(SerialLink, "stop_owed", property(lambda self: False))]
 
 
-@bug("the rig process tells the next host that its stop was confirmed", seed=3)
+@bug("the rig process tells the next host that its stop was confirmed", seed=4)
 def _late_stop() -> Patches:
     right = RigSide._greet
 
@@ -323,7 +323,7 @@ def _frozen_once() -> Patches:
     return [(RigClient, "_frozen", frozen)]
 
 
-@bug("frames that began before a stop are taken after it", seed=56)
+@bug("frames that began before a stop are taken after it", seed=104)
 def _before_stop() -> Patches:
     def take(self: SerialPort, data: bytes) -> None:
         assert self._handler is not None
