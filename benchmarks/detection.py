@@ -28,12 +28,13 @@ from benchmarks.finer_sensors import Played, fitted_world, play
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator
 from core_eval.harm.assessment import Judge
-from core_eval.harm.detection.detect import FALSE_ALARMS, Detection, detect
+from core_eval.harm.detection.detect import Detection, detect
 from core_eval.harm.detection.rigs import Key, Kind
+from core_eval.harm.detection.roc import FALSE_ALARMS
 from core_eval.harm.replay import Player
-from core_eval.harm.report import COUNTED
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
+from core_eval.harm.verdict import COUNTED
 from core_eval.log.rows import Observation
 from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg
 

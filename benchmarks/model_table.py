@@ -29,7 +29,7 @@ from agents.registry import model_file, parse_spec
 from configs.task_entry import TaskLimits
 from configs.tasks_loader import task_files
 from configs.yaml_file import load_yaml
-from core_eval.cli.run_options import with_settings
+from core_eval.cli.agent_options import with_settings
 from core_eval.log import EpisodeRow, LogReader, RunLog, RunRow, ignore
 from core_eval.report.tables.worlds import ALL, world_of, worlds
 from core_eval.rig.signals import StopRequested

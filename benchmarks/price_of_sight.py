@@ -31,7 +31,7 @@ from configs.suites import HAZARDS, read_suite
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.costs import event_costs
 from core_eval.harm.detection.advice import Choice
-from core_eval.report.pictures.roc_drawing import advice_svg
+from core_eval.report.pictures.advice_drawing import advice_svg
 from core_eval.run.sensor_advice import candidates
 
 AGENTS = ("mutated:0.5", "random")

@@ -33,7 +33,7 @@ from benchmarks.loopback_broker import LoopbackBroker, loopback_broker
 from core_eval.log import LogError, LogReader
 from core_eval.rig.serve_simulator import ServedSimulator
 from core_eval.serve.day_files import logs
-from core_eval.statistics.intervals import quantile
+from core_eval.statistics.student_t import quantile
 
 BLOCKS = 12
 WATCHDOG = 20.0

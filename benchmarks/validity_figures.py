@@ -17,7 +17,8 @@ from core_eval.report.pictures.standalone import standalone
 from core_eval.score.aggregate import Aggregate, load_aggregate
 from core_eval.score.metrics import LESS_IS_BETTER
 from core_eval.statistics.estimates import ALPHA, FEWEST_UNITS, POWER, Estimate, holm, summarize
-from core_eval.statistics.intervals import Groups, quantile
+from core_eval.statistics.intervals import Groups
+from core_eval.statistics.student_t import quantile
 
 RATES = tuple(round(k / 10, 1) for k in range(11))
 METRICS = (

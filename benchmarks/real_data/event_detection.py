@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.real_data.cobot import LABELS, Recording
 from benchmarks.real_data.station import DataError, Floats
-from core_eval.harm.detection.detect import FALSE_ALARMS, Roc
+from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 
 BEFORE, AFTER = 1, 4
 """Rows of a window before and from the begin of its event."""

@@ -23,8 +23,9 @@ from core_eval.cli.output import Json, UsageError, check_output, console, print_
 from core_eval.cli.task_places import EACH_WORLD, task_places
 from core_eval.log import CHARGED, EpisodePlanned, Event, LogReader
 from core_eval.report.page.bench import bench_page, sweep_page
-from core_eval.report.tables.cards import MEANING, cards_table, effect_columns, setting_columns
+from core_eval.report.tables.cards import cards_table
 from core_eval.report.tables.columns import terminal_table
+from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.run.config import RunConfig
 from core_eval.score.cards import front
 from core_eval.score.proof import HARMLESS_SHARE

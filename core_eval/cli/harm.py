@@ -20,7 +20,7 @@ from core_eval.cli.references import (
     episode_filter,
     without_damaged,
 )
-from core_eval.harm.report import COUNTED, Thresholds, detected
+from core_eval.harm.verdict import COUNTED, Thresholds, detected
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.report.pictures.roc_drawing import curves_by_rule, roc_svg

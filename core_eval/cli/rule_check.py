@@ -8,9 +8,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from core_eval.cli.file_parts import FilePart, parts_of_file
 from core_eval.cli.output import console, print_json
 from core_eval.cli.score_traces import opened
-from core_eval.cli.workers import FilePart, Workers, in_order, parts_of_file
+from core_eval.cli.workers import Workers, in_order
 from core_eval.log import LogError, LogReader
 from core_eval.report.tables.rules import rule_tables
 from core_eval.report.tables.scorings import notes

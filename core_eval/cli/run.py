@@ -10,6 +10,7 @@ from agents.agent import BackendError
 from configs.suite_manifest import MeasuredSuite
 from configs.suites import HAZARDS
 from core_eval.cli import run_options as given
+from core_eval.cli.agent_options import episode_limits, parse_settings, with_settings
 from core_eval.cli.checked_parts import checked_parts
 from core_eval.cli.finish import Finished, Outputs, finish
 from core_eval.cli.live_lines import LiveLines
@@ -17,7 +18,7 @@ from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished
-from core_eval.cli.run_options import episode_limits, parse_settings, rules_to_check, with_settings
+from core_eval.cli.rule_option import rules_to_check
 from core_eval.cli.task_places import floors_beside, task_places
 from core_eval.log import RunLog, ignore
 from core_eval.report.tables.agents import episodes_table

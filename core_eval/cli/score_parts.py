@@ -12,7 +12,7 @@ from core_eval.traces.trace_file import read_traces
 
 if TYPE_CHECKING:
     from configs.tasks_loader import ScoredTasks
-    from core_eval.cli.workers import FilePart
+    from core_eval.cli.file_parts import FilePart
     from core_eval.report.tables.traces import TraceSummary
 
 MOST_TRACES = 32

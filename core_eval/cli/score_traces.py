@@ -104,7 +104,8 @@ def score_traces(
 
 
 def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], None]) -> Iterator[Part]:
-    from core_eval.cli.workers import in_order, parts_of_file
+    from core_eval.cli.file_parts import parts_of_file
+    from core_eval.cli.workers import in_order
 
     found = parts_of_file(traces, carried=workers.elsewhere)
     for lines, part in in_order(workers, job.part, found):

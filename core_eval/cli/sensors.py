@@ -18,7 +18,7 @@ from core_eval.cli.progress import progress
 from core_eval.harm.detection.advice import Choice
 from core_eval.harm.detection.detect import FEWEST
 from core_eval.log import LogReader
-from core_eval.report.pictures.roc_drawing import advice_svg
+from core_eval.report.pictures.advice_drawing import advice_svg
 from core_eval.report.tables.fitted_table import Table
 from core_eval.run import sensor_advice
 from core_eval.score.detection import Rigs

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from agents.baselines.floors import IDLE
 from agents.baselines.mutated import KINDS as MISTAKES
-from agents.names import agent_name
+from agents.names import agent_name, is_model
 from configs.difficulty import Measured, MeasuredTask
 from configs.suites import read_suite
 from core_eval.cli.output import Json, UsageError, console, print_json, write_file
@@ -82,7 +82,8 @@ def check(
         }
         print_json(content)
     else:
-        _print(found, harmful, changed, same, len(shares), ready=ready)
+        scripted = not any(is_model(agent_name(one)) for one in able)
+        _print(found, harmful, changed, same, len(shares), scripted=scripted, ready=ready)
     return DONE if ready else NOT_RELEASABLE
 
 
@@ -93,6 +94,7 @@ def _print(
     same: list[str] | None,
     tasks: int,
     *,
+    scripted: bool,
     ready: bool,
 ) -> None:
     out = console()
@@ -111,7 +113,8 @@ def _print(
     if same is not None:
         few = ", ".join(same[:MOST_LISTED]) + (", ..." if len(same) > MOST_LISTED else "")
         out.print(f"{len(same)} of {tasks} tasks separate none of the planners: {few or 'none'}")
-        out.print("Planners are scripted: no model was used.")
+        if scripted:
+            out.print("Planners are scripted: no model was used.")
     out.print("The suite can be released." if ready else "The suite cannot be released.")
 
 

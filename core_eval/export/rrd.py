@@ -8,7 +8,7 @@ from typing import Any
 
 from core_eval.export import scene
 from core_eval.export.common import missing_library
-from core_eval.harm.report import Thresholds
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.report.tables.texts import call_text
 from core_eval.text.visible_text import visible

@@ -16,15 +16,16 @@ from configs.errors import ConfigError
 from configs.twin_config import TwinConfig
 from configs.variation import Variation
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
-from core_eval.harm.detection.detect import ENOUGH, FALSE_ALARMS, NULL, TRAINING, Detection, Roc, detect
+from core_eval.harm.detection.detect import ENOUGH, NULL, TRAINING, Detection, detect
 from core_eval.harm.detection.rigs import Key, Kind
+from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import Player, ReplayError
-from core_eval.harm.report import Thresholds, detected
 from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.unanswered import resolve
+from core_eval.harm.verdict import Thresholds, detected
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.log.rows import Observation
 

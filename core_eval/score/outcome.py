@@ -94,7 +94,10 @@ ASIDE: Mapping[str, Answer] = {"declines": "decline", "restraint": "nothing"}
 
 
 def headline(episodes: Sequence[EpisodeRow]) -> list[EpisodeRow]:
-    """Return the episodes of tasks that need a call; all of them where none does."""
+    """Return the episodes that a table of agents is about: of tasks that need a call; all where none does.
+
+    Declines and restraint have columns of their own (`aside`).
+    """
     return [row for row in episodes if row.definition.answer is None] or list(episodes)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from core_eval.harm.report import detected
+from core_eval.harm.verdict import detected
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
 from core_eval.log.writer import own_version
 from core_eval.score.scoring import EpisodeScore, score_episode

@@ -21,7 +21,8 @@ from core_eval.harm.logged_episode import (
     reported_states,
 )
 from core_eval.harm.replay import ReplayError
-from core_eval.harm.report import HarmReport, Thresholds
+from core_eval.harm.report import HarmReport
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import (
     CHARGED,
     ENDED_BY_AGENT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core_eval.harm.report import BAD_FIT
+from core_eval.harm.verdict import BAD_FIT
 from core_eval.log import EpisodeRow
 
 

@@ -15,13 +15,14 @@ from core_eval.harm.costs import with_costs
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
-from core_eval.harm.report import HarmReport, Thresholds
+from core_eval.harm.report import HarmReport
 from core_eval.harm.twin.likelihood import astray, channels
 from core_eval.harm.twin.logged_episode import logged_episode, nominal_world, not_assessed
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
 from core_eval.path import Call, TaskAutomaton
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core_eval.statistics.intervals import Floats, Groups, Key, Limits, Mean, quantile, two_sided
+from core_eval.statistics.intervals import Floats, Groups, Key, Limits, Mean
+from core_eval.statistics.student_t import quantile, two_sided
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEVEL = 0.95

@@ -12,7 +12,7 @@ from devices.farm_rover.world import FarmWorld, Pose, distance
 from sims.farm_rover import board_pins as pins
 from sims.farm_rover.board_pins import Inputs, Outputs
 from sims.farm_rover.people import Sighting, sighting
-from sims.farm_rover.pumping import water_share
+from sims.farm_rover.pump_curve import water_share
 from sims.farm_rover.simulator import FarmSimulator
 from sims.farm_rover.spray_drift import drift_shares
 from sims.farm_rover.state import FarmState, PlantState

@@ -9,7 +9,8 @@ from sims.clock import Clock
 from sims.farm_rover.dynamics import Activity, FarmDynamics
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.hose import Hose
-from sims.farm_rover.pumping import FREE, Limit, Pumping, water_share
+from sims.farm_rover.pump_curve import water_share
+from sims.farm_rover.pumping import FREE, Limit, Pumping
 from sims.farm_rover.rover_monitor import Track
 from sims.farm_rover.soil_monitor import attribute_watering
 from sims.farm_rover.spray_drift import drift_shares

@@ -22,7 +22,7 @@ from sims.arm.scene_parts import (
     things_xml,
 )
 from sims.so101_arm import assets
-from sims.so101_arm.assets import hulls
+from sims.so101_arm.hulls import hulls
 
 IMPRATIO, NOSLIP = 20, 4
 """Stiffness of friction over that of the normal force, and iterations that take the rest of the slip out:

@@ -14,11 +14,12 @@ import pytest
 from paths import ROOT
 
 from core_eval.cli.main import main
-from core_eval.harm.detection.detect import FALSE_ALARMS, Roc
+from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.log import Definition, EpisodeRow
 from core_eval.report.tables.model_lines import cost_lines
 from core_eval.statistics.estimates import pass_hat_k, summarize
-from core_eval.statistics.intervals import quantile, wilson
+from core_eval.statistics.intervals import wilson
+from core_eval.statistics.student_t import quantile
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^```json (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -30,6 +30,8 @@ def test_the_wheel_holds_the_licence_and_the_types_and_no_training(wheel: Path):
     names = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
+    of_configs = (path for kind in ("*.yaml", "*.json") for path in (ROOT / "configs").rglob(kind))
+    assert {path.relative_to(ROOT).as_posix() for path in of_configs} <= set(names)
     assert not [name for name in names if name.startswith(("training/", "tests/", "benchmarks/"))]
 
 

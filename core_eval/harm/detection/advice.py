@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from core_eval.harm.detection.detect import FALSE_ALARMS, Detection
+from core_eval.harm.detection.detect import Detection
+from core_eval.harm.detection.roc import FALSE_ALARMS
 
 MOST_CANDIDATES = 12
 """With more sensors than this only the greedy choice is made: the exact one tries every set."""

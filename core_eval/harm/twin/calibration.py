@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core_eval.harm.replay import MakeSimulator
-from core_eval.harm.report import BAD_FIT
 from core_eval.harm.twin.episode_runs import EpisodeRuns, Scores
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver
@@ -31,6 +30,7 @@ from core_eval.harm.twin.optimum import (
 )
 from core_eval.harm.twin.parameters import NORMAL, FittedParameter, Priors
 from core_eval.harm.twin.particles import assimilate
+from core_eval.harm.verdict import BAD_FIT
 
 MEMBERS = 32
 PROPOSAL_SCALE = 1.2

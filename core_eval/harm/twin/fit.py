@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core_eval.harm.report import BAD_FIT
 from core_eval.harm.telemetry import by_sensor
 from core_eval.harm.twin.likelihood import (
     MOST_CHANGE,
@@ -29,6 +28,7 @@ from core_eval.harm.twin.likelihood import (
 )
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
+from core_eval.harm.verdict import BAD_FIT
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 REPLICATES = 400

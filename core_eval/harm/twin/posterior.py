@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError
-from core_eval.harm.report import COUNTED, off_path
+from core_eval.harm.report import off_path
 from core_eval.harm.twin.changed import MemberChange, MemberCounterfactuals
 from core_eval.harm.twin.factors import FactorPosterior, Factors
 from core_eval.harm.twin.fit import Fit, predictive_check
@@ -24,6 +24,7 @@ from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Key, Member, Track,
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate, systematic
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
+from core_eval.harm.verdict import COUNTED
 from core_eval.log.rows import DeviationRow, HarmRow
 from devices.harm import LEAVE_OUT, HarmEvent, limit_of
 

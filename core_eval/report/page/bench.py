@@ -9,16 +9,9 @@ from markupsafe import Markup
 from core_eval.log.charged import CHARGED
 from core_eval.report.page.templating import environment_of_pages
 from core_eval.report.pictures.plot import Plot, Scale
-from core_eval.report.tables.cards import (
-    MEANING,
-    amount_text,
-    bytes_text,
-    card_columns,
-    effect_columns,
-    setting_columns,
-    share_text,
-)
+from core_eval.report.tables.cards import amount_text, bytes_text, card_columns, share_text
 from core_eval.report.tables.columns import page_table
+from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.report.tables.texts import mean_cell
 from core_eval.score.cards import Card, front, slowed_words
 from core_eval.score.metrics import ABOVE_IDLE

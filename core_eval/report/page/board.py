@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core_eval.report.page.templating import Script, environment_of_pages
-from core_eval.report.tables.cards import MEANING, card_columns, effect_columns, setting_columns
+from core_eval.report.tables.cards import card_columns
 from core_eval.report.tables.columns import Column, page_table
+from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
 from core_eval.score.cards import Card, Checked, front
 
 Row = tuple[Checked, Card]

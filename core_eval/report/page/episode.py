@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from core_eval.harm.report import NOT_COUNTED
+from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.rows import logged_calls
 from core_eval.path.calls import StepKind

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from core_eval.log.charged import CHARGED
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
-from core_eval.report.tables.texts import difference_text, mean_cell, p_text
+from core_eval.report.tables.texts import mean_cell
 from core_eval.score.cards import Card
 from core_eval.score.metrics import ABOVE_IDLE
-from core_eval.score.sweep import RIGHT, Effect
 from core_eval.statistics.estimates import Estimate
 from core_eval.text.visible_text import visible
 
@@ -79,49 +77,3 @@ def _of(card: Card, heading: str) -> str:
 def amount_text(value: float | None) -> str:
     """Return an amount with three digits; a dash where it is not known."""
     return "-" if value is None else f"{value:,.3g}"
-
-
-LIKE = {RIGHT: "accepted", CHARGED: CHARGED}
-"""The metrics by which the measures are written."""
-MEANING = (
-    "Differences of pairs of the same model, task, seed and start, with their 95 % interval over tasks; two "
-    "changes at once: what they do beyond the sum of each. p by a paired t test, corrected for all (Holm)."
-)
-
-
-def effect_columns() -> list[Column[Effect]]:
-    """Return the columns of a table of effects."""
-    return [
-        Column("change", lambda one: visible(one.what), "words"),
-        Column("pairs", lambda one: str(one.pairs), leaves=1),
-        *(
-            column
-            for name, heading in ((RIGHT, "right"), (CHARGED, "excess cost"))
-            for column in (
-                Column(heading, partial(_difference, name)),
-                Column("p", partial(_p, name), leaves=0 if name == RIGHT else 2),
-            )
-        ),
-    ]
-
-
-def setting_columns() -> list[Column[Card]]:
-    """Return the columns of a table of models at settings."""
-    return [
-        Column[Card]("model", lambda card: visible(card.agent), "name"),
-        Column[Card]("setting", lambda card: visible(card.left), "words"),
-        *(
-            one
-            for one in card_columns([])
-            if one.heading in ("right", "off path", "excess cost", "s each good")
-        ),
-        Column("episodes", lambda card: str(len(card.rows)), leaves=1),
-    ]
-
-
-def _difference(name: str, one: Effect) -> str:
-    return difference_text(one.differences[name], LIKE[name], "\n")
-
-
-def _p(name: str, one: Effect) -> str:
-    return p_text(one.differences[name].p)

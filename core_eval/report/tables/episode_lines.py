@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
-from core_eval.harm.report import Thresholds
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow, Turn
 from core_eval.log.reader import findings
 from core_eval.log.rows import Observation

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from rich.text import Text
 
-from core_eval.harm.report import NOT_COUNTED
+from core_eval.harm.verdict import NOT_COUNTED
 from core_eval.log import NO_AUTOMATON, EpisodeRow, HarmRow, StepRow
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from core_eval.harm.report import Thresholds
+from core_eval.harm.verdict import Thresholds
 from core_eval.log import NOT_ASSESSED, DeviationRow, EpisodeRow, HarmRow, LogReader
 from core_eval.log.reader import findings
 from core_eval.log.rows import Observation

@@ -116,6 +116,16 @@ def test_oracle_and_idle_agents_alone_make_no_task_separate(capsys: pytest.Captu
     assert json.loads(Path("measured.json").read_text())["separates_nothing"] == ["leave_kitchen"]
 
 
+@pytest.mark.parametrize(("model", "said"), [(False, True), (True, False)])
+def test_that_no_model_was_used_is_said_only_where_none_was(
+    model: bool, said: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("idle.yaml").write_text(yaml.safe_dump({"tasks": NO_READ["tasks"][:1]}), encoding="utf-8")
+    with serving((200, DONE)) as (_, spec):
+        main(["suite", "check", "idle.yaml", "--planners", *(["--agent", spec] if model else [])])
+    assert ("no model was used" in capsys.readouterr().out) == said
+
+
 def test_a_manifest_tells_what_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suite", "show", "--json"]) == 0
     core = json.loads(capsys.readouterr().out)

@@ -13,9 +13,10 @@ from plain_replay import replay_episode
 from configs.variation import Variation
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.counterfactual import Change
-from core_eval.harm.detection.detect import FALSE_ALARMS, Detection, Roc, TooRare, detect, drawn_courses
+from core_eval.harm.detection.detect import Detection, TooRare, detect, drawn_courses
 from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
 from core_eval.harm.detection.rigs import Key, Kind, play_rigs
+from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS, stretches, vector_of
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Track

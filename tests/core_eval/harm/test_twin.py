@@ -9,7 +9,7 @@ from farm_rig import WORLD, at, rover
 from twin_rig import key, logged, make, nominal, priors
 
 from configs.variation import Variation
-from core_eval.harm.report import ExecutedCall, Thresholds
+from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin import particles
 from core_eval.harm.twin.likelihood import StillPossible, disagreement, log_likelihood
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
@@ -18,6 +18,7 @@ from core_eval.harm.twin.parameters import latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate
 from core_eval.harm.twin.posterior import Twin, _likely
 from core_eval.harm.twin.unknowns import Unknowns
+from core_eval.harm.verdict import Thresholds
 from core_eval.log.rows import Observation
 from devices.harm import HarmEvent
 from devices.sensors import Sample

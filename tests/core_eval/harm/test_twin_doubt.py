@@ -10,12 +10,12 @@ from configs.fault_priors import FaultPrior
 from configs.twin_config import TwinConfig, check_twin
 from configs.variation import Variation
 from configs.worlds_loader import load_world
-from core_eval.harm.report import Thresholds
 from core_eval.harm.twin.likelihood import Channel
 from core_eval.harm.twin.member import Member, Track
 from core_eval.harm.twin.particles import Ensemble
 from core_eval.harm.twin.posterior import Conditioned, Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import DRAWN_FAULTS, Unknowns
+from core_eval.harm.verdict import Thresholds
 from devices.harm import HarmEvent
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world

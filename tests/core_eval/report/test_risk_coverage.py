@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from core_eval.harm.detection.detect import FALSE_ALARMS
+from core_eval.harm.detection.roc import FALSE_ALARMS
 from core_eval.log import HarmRow
 from core_eval.report.pictures.risk_coverage import expected_choices, risk_coverage, risk_svg
 from core_eval.report.pictures.roc_drawing import logged_curves, panel_svg, set_names

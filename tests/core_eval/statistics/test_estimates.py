@@ -10,7 +10,8 @@ import pytest
 import scipy.stats
 
 from core_eval.statistics.estimates import holm, pass_hat_k, share_of_sums, summarize, units_needed
-from core_eval.statistics.intervals import quantile, two_sided, wilson
+from core_eval.statistics.intervals import wilson
+from core_eval.statistics.student_t import quantile, two_sided
 
 
 def test_known_values():

@@ -6,7 +6,7 @@ from farm_rig import WORLD, at, do, rover
 from pydantic import ValidationError
 
 from devices.farm_rover.world import WaterPump
-from sims.farm_rover.pumping import flow_share
+from sims.farm_rover.pump_curve import flow_share
 
 CURVE = {"shutoff_head_m": 4.0, "lift_m": 0.8, "tank_height_m": 0.3, "full_v": 12.8, "empty_v": 11.4}
 PUMP = WaterPump(**CURVE)
