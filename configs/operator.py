@@ -1,45 +1,20 @@
-"""What the host answers in an episode: a simulated operator, and what is written down of a site."""
+"""The operator of a task: answers the tool `ask` by a script, from the question and what was done so far."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from configs.errors import ConfigError
-from configs.variation import values_at
+from configs.site_notes import READ_NOTES, SiteNotes
 from core_eval.path import AutomatonError, Call, CallStatus, Symbol, plan_symbols
 from core_eval.path.facts import Fact
 from devices.outcome import Outcome
-from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
-
-READ_NOTES = "read_site_notes"
-
-
-class SiteNotes(ToolResult):
-    """The notes: values of the site at the start, by what they are of."""
-
-    notes: dict[str, Any]
-
-
-NOTES_TOOL = Tool(
-    READ_NOTES,
-    "Read what is written down of this site: what to keep out of, who works where and when (in seconds from "
-    "the start), what things bear.",
-    NoArguments,
-    SiteNotes,
-    Effect.READ,
-)
-"""It says what is written, and looks at nothing: no rig has a part in it."""
-
-
-def notes_of(keys: Iterable[str], state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the notes say of an initial state: each value that a dotted key names."""
-    return {".".join(path): own for key in keys for path, own in values_at(key, state)}
-
+from devices.tool import Effect, Tool, ToolArguments, ToolResult
 
 ASK = "ask"
 

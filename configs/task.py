@@ -10,7 +10,8 @@ from typing import Any
 from configs.cautions import Caution
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
-from configs.operator import ASK_TOOL, NOTES_TOOL, Conversation, Operator
+from configs.operator import ASK_TOOL, Conversation, Operator
+from configs.site_notes import NOTES_TOOL
 from configs.task_entry import LeftOut, TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.path import ScoredTask, Symbol, TaskAutomaton

@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from core_eval.cli.output import Json, UsageError, console, print_json, replaced_file
+from core_eval.imports.effects import tool_effects
 from core_eval.imports.gold_tasks import (
     ARGUMENT_FORMS,
     MATCHES,
@@ -21,7 +22,6 @@ from core_eval.imports.gold_tasks import (
     GoldTask,
     read_gold,
     task_entry,
-    tool_effects,
 )
 from core_eval.imports.record import ImportedTrace, ToolSpec
 from core_eval.path.calls import CallStatus

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
+from core_eval.imports.effects import ToolEffect
 from core_eval.imports.fields import RecordError, mapping, name, objects
-from core_eval.imports.record import GoldCall, ToolSpec
+from core_eval.imports.record import GoldCall
 from core_eval.imports.tau2 import asked, gold_calls
 from core_eval.path.symbols import ANY_ARGUMENTS
 from core_eval.text.notation import the_quantity
@@ -181,60 +181,3 @@ def _plan(groups: Sequence[Sequence[Any]], match: Match) -> list[Any]:
     if match == "subset":
         return [{"any_order": [{"optional": step} for step in steps]}] if steps else []
     return steps if len(steps) < 2 else [{"any_order": steps}]
-
-
-READ_WORDS = frozenset(
-    (
-        *("calculate", "check", "compare", "compute", "count", "describe", "fetch", "find", "get", "inspect"),
-        *("list", "look", "lookup", "measure", "query", "read", "retrieve", "scan", "search", "see", "sense"),
-        *("show", "status", "view"),
-    )
-)
-"""First words of the names of tools that only read. Any other tool may write."""
-THOUGHT_WORDS = frozenset(("reason", "reasoning", "reflect", "scratchpad", "think", "thinking", "thought"))
-"""Words anywhere in the names of tools that note what the agent thinks, and have no other effect."""
-
-
-class ToolEffect(NamedTuple):
-    """What a tool does, and what says so.
-
-    Attributes:
-        effect: `read` or `write`.
-        told_by: `user`; `annotation`, of its description; or `name NAME`, by a word of it.
-    """
-
-    effect: str
-    told_by: str
-
-
-def tool_effects(
-    names: Iterable[str], tools: Iterable[ToolSpec], *, writes: Iterable[str], reads: Iterable[str]
-) -> dict[str, ToolEffect]:
-    """Return the effects of tools, by name.
-
-    Args:
-        names: tools that are known by name alone.
-        tools: as a file describes them.
-        writes, reads: what the user says; it goes before all else.
-    """
-    told: Mapping[str, str | None] = {tool.name: tool.effect for tool in tools}
-    said = {**dict.fromkeys(reads, "read"), **dict.fromkeys(writes, "write")}
-    found = {}
-    for known in sorted({*names, *told, *said}):
-        effect = told.get(known)
-        if known in said:
-            found[known] = ToolEffect(said[known], "user")
-        elif effect is not None:
-            found[known] = ToolEffect("read" if effect == "read" else "write", "annotation")
-        else:
-            words = name_words(known)
-            word = next((one for one in words if one in THOUGHT_WORDS), words[0])
-            is_read = word in READ_WORDS or word in THOUGHT_WORDS
-            found[known] = ToolEffect("read" if is_read else "write", f"name {word}")
-    return found
-
-
-def name_words(name: str) -> list[str]:
-    """Return the words of a tool's own name: `get` and `order` of `store.getOrder`."""
-    own = re.split(r"[./:]", name)[-1]
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", own)] or [own.lower()]

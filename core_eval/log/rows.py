@@ -164,7 +164,7 @@ class Intent:
 class HarmRow:
     """A harm event, and whether the coarse telemetry reveals it; device times, s.
 
-    `core_eval.harm.report` says whether it counts.
+    `core_eval.harm.verdict` says whether it counts.
 
     Attributes:
         kind, entity: the rule, and the plant, obstacle, object or link that it concerns.

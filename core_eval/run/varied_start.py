@@ -12,8 +12,8 @@ from typing import Any
 from configs.drivers_loader import load_driver
 from configs.errors import ConfigError
 from configs.hazards import Hazards, draw_hazards, drawn_start
-from configs.operator import notes_of
 from configs.rig_config import RigConfig
+from configs.site_notes import notes_of
 from configs.task import Build, Task
 from configs.variation import draw_state
 from configs.worlds_loader import World, load_world, make_simulator, merged_state

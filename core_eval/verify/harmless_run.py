@@ -10,10 +10,11 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from configs.operator import ASK_TOOL, Conversation, notes_of
+from configs.operator import ASK_TOOL, Conversation
+from configs.site_notes import notes_of
 from configs.task import Task
 from configs.worlds_loader import merged_state
-from core_eval.harm.golden import waits, ways
+from core_eval.harm.ways import waits, ways
 from core_eval.path import Call, CallStatus
 from core_eval.verify.candidates import calls_of, leaves
 from core_eval.verify.task import Trials, example_calls, golden_sample, try_calls
@@ -21,7 +22,7 @@ from devices.tool import WAIT
 from sims.simulator import Simulator
 
 DECLINING = "declining"
-"""The kind of proof by no call at all; the others are those of `core_eval.harm.golden`."""
+"""The kind of proof by no call at all; the others are those of `core_eval.harm.ways`."""
 PATHS = 4
 MOST_TRIED = 40
 

@@ -180,7 +180,7 @@ class Obstacle(StrictModel):
 
 
 class WaterPump(StrictModel):
-    """A centrifugal water pump on the battery; `sims.farm_rover.pumping` explains its flow."""
+    """A centrifugal water pump on the battery; `sims.farm_rover.pump_curve` explains its flow."""
 
     shutoff_head_m: Positive = Field(description="head without flow, with a full battery, m")
     lift_m: NotNegative = Field(description="of the nozzle above the level of a full tank, m")

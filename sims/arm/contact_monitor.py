@@ -9,8 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from devices.arm import harm_rules
 from devices.arm.arm_world import Break, is_broken
 from sims.arm import scene_parts
-from sims.arm.free_objects import MovedObjects
 from sims.arm.harm_pieces import HarmPieces
+from sims.arm.moved_objects import MovedObjects
 from sims.harm_ledger import HarmLedger
 
 

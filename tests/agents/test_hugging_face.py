@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agents.agent import AgentSpecError
-from agents.local_forms import cached_file
+from agents.hugging_face import cached_file
 
 pytest.importorskip("huggingface_hub")
 

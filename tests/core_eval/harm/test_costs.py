@@ -9,7 +9,8 @@ import pytest
 from farm_rig import WORLD, at, executed
 
 from core_eval.cli.main import main
-from core_eval.harm.assessment import assess, blame_shares
+from core_eval.harm.assessment import assess
+from core_eval.harm.blame import blame_shares
 from core_eval.harm.costs import charged, costs_of, event_costs, weighted, with_costs
 from core_eval.log import HarmRow, LogReader
 from core_eval.log.charged import charged as charged_harm
