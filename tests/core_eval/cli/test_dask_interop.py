@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core_eval.cli import score_traces, workers
+from core_eval.cli import file_parts, score_traces
 from core_eval.cli.main import main
 
 TASK = {
@@ -30,7 +30,7 @@ def test_a_killed_workers_parts_are_scored_by_others(
 ) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(workers, "PART_BYTES", 2000)
+    monkeypatch.setattr(file_parts, "PART_BYTES", 2000)
     Path("tasks.json").write_text(json.dumps([TASK]))
     lines = [{"trace": n, "task": 7, "calls": [{"name": "go"}] * (n % 4)} for n in range(2000)]
     Path("traces.jsonl").write_text("\n".join(map(json.dumps, [*lines[:7], {"trace": "x"}, *lines[7:]])))

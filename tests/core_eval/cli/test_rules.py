@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core_eval.cli import workers
+from core_eval.cli import file_parts
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog, StepRow
 from core_eval.rules.episode import logged_calls, told_at_first
@@ -343,7 +343,7 @@ def test_each_step_has_its_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
 def test_several_processes_find_what_one_finds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "PART_BYTES", 300)
+    monkeypatch.setattr(file_parts, "PART_BYTES", 300)
     lines = Path("traces.jsonl").read_text().splitlines()
     Path("traces.jsonl").write_text("\n".join([*lines * 9, "{", *lines]))
     found = []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from configs.tasks_loader import load_task
-from core_eval.cli import workers
+from core_eval.cli import file_parts
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 
@@ -382,7 +382,7 @@ def test_instances_of_templates_are_scored_by_file_task_and_suite(capsys: pytest
 def test_several_processes_give_what_one_gives(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "PART_BYTES", 700)
+    monkeypatch.setattr(file_parts, "PART_BYTES", 700)
     Path("tasks.yaml").write_text(TASKS)
     calls = [{"name": "unlock_safety_mode", "arguments": {}}, {"name": "lock_safety_mode", "arguments": {}}]
     lines = [json.dumps({"trace": n, "task": "one", "calls": (calls * 3)[: n % 5]}) for n in range(60)]
