@@ -42,7 +42,12 @@ def open_rig(
         monitor.on_end(session.lost)
         if config.discovery is not None:
             session.recorder.discovery = stack.enter_context(_announced(config))
-        session.open(claim=not only_look)
+        try:
+            session.open(claim=not only_look)
+        except RigError:
+            if (reason := monitor.reason()) is None:
+                raise
+            raise RigError(f"rig {config.name}: {reason}") from None
         yield session
         if not only_look:
             session.go_home()

@@ -91,7 +91,7 @@ class RigSession:
         try:
             self.client.open(claim=claim)
         except LinkError as error:
-            raise RigError(f"rig {self.config.name}: {self._loss or error}") from None
+            raise RigError(f"rig {self.config.name}: {error}") from None
         self._driven = claim
 
     def lost(self, why: str) -> None:

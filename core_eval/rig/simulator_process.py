@@ -16,6 +16,8 @@ from core_eval.rig.serve_simulator import ServedSimulator
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
+NOTICE_SECONDS = 0.5
+"""Time in which the end of a process is noticed after its link has failed."""
 
 
 class RigError(Exception):
@@ -29,6 +31,7 @@ class ProcessMonitor:
         self._lock = threading.Lock()
         self._reason: str | None = None
         self._callback: Callable[[str], None] | None = None
+        self._monitored, self._noticed = 0, threading.Event()
 
     def on_end(self, callback: Callable[[str], None]) -> None:
         """Set the callback; it gets one line, on a thread of its own, or at once if a process has ended."""
@@ -36,6 +39,12 @@ class ProcessMonitor:
             self._callback, reason = callback, self._reason
         if reason is not None:
             callback(reason)
+
+    def reason(self) -> str | None:
+        """Return how a process ended, None if all live. A link may fail before its process has ended."""
+        if self._monitored:
+            self._noticed.wait(NOTICE_SECONDS)
+        return self._reason
 
     @contextmanager
     def monitoring(
@@ -49,6 +58,7 @@ class ProcessMonitor:
             if not left.is_set():
                 self._ended(f"{name} ended ({_how(status)}){_last_line(errors)}")
 
+        self._monitored += 1
         threading.Thread(target=wait, name=f"monitor {name}", daemon=True).start()
         try:
             yield
@@ -60,6 +70,7 @@ class ProcessMonitor:
             if self._reason is not None:
                 return
             self._reason, callback = reason, self._callback
+        self._noticed.set()
         if callback is not None:
             callback(reason)
 

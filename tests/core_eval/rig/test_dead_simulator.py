@@ -190,3 +190,14 @@ def test_a_simulator_that_ends_while_it_is_greeted_is_told_as_such(monkeypatch: 
     monkeypatch.setattr(RigSession, "open", end)
     with pytest.raises(RigError, match="ended"), open_rig(SERIAL):
         pass
+
+
+def test_a_link_that_fails_before_its_simulator_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: RigSession, **_: object) -> None:
+        (child,) = children(SIMULATOR)
+        os.kill(child, signal.SIGKILL)
+        raise RigError("rig spawned: cannot write to /dev/pts/0: Input/output error")
+
+    monkeypatch.setattr(RigSession, "open", fail)
+    with pytest.raises(RigError, match=r"the simulator ended \(killed by SIGKILL\)"), open_rig(SERIAL):
+        pass
