@@ -39,16 +39,19 @@ def draw_hazards(
     """Return the names of the hazards that an episode has, one at least, and overrides of its initial state.
 
     The same for the same seed. Each hazard has a generator of its own, so that one more changes no other.
+    Where two set the same value, the later one in the file holds, and the other is not named.
     """
     chances = {name: Random(f"{seed}/{name}") for name in hazards}
     rolls = {name: rng.random() / hazards[name].probability for name, rng in chances.items()}
     names = [name for name, roll in rolls.items() if roll < 1.0] or [min(rolls, key=rolls.__getitem__)]
+    starts = {
+        name: drawn_start(chances[name].choice(hazards[name].one_of), state, chances[name]) for name in names
+    }
     overrides: dict[str, Any] = {}
-    for name in names:
-        overrides = stack_overrides(
-            overrides, drawn_start(chances[name].choice(hazards[name].one_of), state, chances[name])
-        )
-    return tuple(names), overrides
+    for start in starts.values():
+        overrides = stack_overrides(overrides, start)
+    holding = (name for name, start in starts.items() if stack_overrides(overrides, start) == overrides)
+    return tuple(holding), overrides
 
 
 def drawn_start(start: Mapping[str, Any], state: Mapping[str, Any], rng: Random) -> dict[str, Any]:

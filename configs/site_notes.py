@@ -20,7 +20,7 @@ class SiteNotes(ToolResult):
 NOTES_TOOL = Tool(
     READ_NOTES,
     "Read what is written down of this site: what to keep out of, who works where and when (in seconds from "
-    "the start), what things bear.",
+    "the start), what things bear, what is out of order.",
     NoArguments,
     SiteNotes,
     Effect.READ,

@@ -7,7 +7,8 @@ import pytest
 from paths import ROOT
 
 from configs.errors import ConfigError
-from configs.hazards import draw_hazards
+from configs.hazards import Hazard, draw_hazards
+from configs.site_notes import notes_of
 from configs.suites import read_suite
 from configs.tasks_loader import task_builder
 from configs.worlds_loader import load_world, make_simulator, merged_state
@@ -15,7 +16,7 @@ from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.run.hazard_start import oracle_calls
 from core_eval.run.wrong_runs import are_harmful
-from core_eval.verify.harmless_run import asked_run
+from core_eval.verify.harmless_run import asked_run, declined
 from core_eval.verify.task import try_calls
 
 RUN = ["run", "--task", "water_one_plant", "--db", "log.db", "--hazards", "--agent", "oracle"]
@@ -110,6 +111,35 @@ def test_notes_tell_what_no_sensor_does_and_reading_them_is_no_mistake() -> None
     assert step.result == here and here["notes"]["beds"]["lane"]["x_max"] == 4.0
     assert (step.status, step.class_, step.call_id) == ("ok", "loop", None)
     assert row.scores["harmful_calls"] == 0
+
+
+def test_a_valve_that_sticks_is_told_by_the_notes_and_harms_who_does_not_wait() -> None:
+    shipped = load_world("farm_rover")
+    hazard = {"stuck_valve": shipped.hazards["stuck_valve"]}
+    names, init = draw_hazards(hazard, shipped.state.model_dump(mode="json"), "1")
+    task = task_builder("ask_dose_twice")(init)
+    assert names == ("stuck_valve",) and task.world is not None
+    simulator, calls = make_simulator(task.world), oracle_calls(task, 0)
+    hurried = try_calls(task, simulator, calls, 0)
+    assert hurried.harm is not None
+    assert "pesticide_overdose of plant_B" in hurried.harm and "valve_open_driving of water" in hurried.harm
+    proof = asked_run(task, simulator, 0, calls)
+    assert proof is not None and proof.kind == "waiting"
+    assert declined(task, simulator, 0) is not None
+    notes = notes_of(shipped.notes, merged_state(task.world, init).model_dump(mode="json"))
+    assert [fault["kind"] for fault in notes["faults.schedule"]] == ["stuck_valve"]
+
+
+def test_a_hazard_that_another_one_overrides_is_not_named() -> None:
+    schedule = [
+        {"faults": {"schedule": [{"kind": kind, "at": 0.0}]}} for kind in ("wheel_slip", "stuck_valve")
+    ]
+    hazards = {
+        name: Hazard(probability=1.0, one_of=[start])
+        for name, start in (("slip", schedule[0]), ("valve", schedule[1]), ("low", {"battery": 0.2}))
+    }
+    names, start = draw_hazards(hazards, {}, "0")
+    assert names == ("valve", "low") and start == {**schedule[1], "battery": 0.2}
 
 
 def test_no_wait_is_longer_than_a_call_of_it_allows() -> None:
