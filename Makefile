@@ -62,7 +62,7 @@ test-fast: $(VENV)/.fast-installed
 	$(VENV)/bin/python -m pytest -n $(WORKERS) -m "not (broker or serial or firmware or browser or interop or llama or slow or nightly)"
 
 test-interop: $(INTEROP)/.installed $(FRAMEWORKS)/.installed
-	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/export tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover
+	$(INTEROP)/bin/python -m pytest -m interop tests/core_eval/cli tests/core_eval/export tests/core_eval/run tests/agents tests/firmware_bridge/mcp tests/sims/farm_rover
 
 lint: $(VENV)/.test-installed
 	$(VENV)/bin/ruff check .

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from core_eval.cli.output import UsageError
 from core_eval.cli.page_address import page_address
+from core_eval.cli.workers import HERE, Workers, in_order
 
 if TYPE_CHECKING:
     from core_eval.live.live_run import LiveRun
@@ -47,19 +49,26 @@ def live_page(live: str | None, answer_seconds: float) -> Iterator[LiveRun | Non
 
 
 def shown_run(
-    config: RunConfig, parts: Parts, log: RunLog, lines: Emit, page: LiveRun | None, jobs: int = 1
+    config: RunConfig,
+    parts: Parts,
+    log: RunLog,
+    lines: Emit,
+    page: LiveRun | None,
+    workers: Workers = HERE,
 ) -> Run | SideBySide:
     """Return a run that is shown on the terminal and, where there is one, on the page.
 
     Raises:
         UsageError: episodes that go side by side are asked for, with a page of one episode.
     """
-    if jobs > 1:
+    if workers.several:
         if page is not None:
+            option = "--dask" if workers.elsewhere else "--jobs"
             raise UsageError(
-                "--jobs: --live is the page of one episode at a time; `pathrig watch` shows logs"
+                f"{option}: --live is the page of one episode at a time; `pathrig watch` shows logs"
             )
-        return SideBySide(config, parts, log, lines, jobs)
+        spread = partial(in_order, workers) if workers.elsewhere else None
+        return SideBySide(config, parts, log, lines, workers.jobs, spread)
     if page is None:
         return Run(config, parts, log, lines)
     page.follow(log.path)

@@ -20,6 +20,7 @@ from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished
 from core_eval.cli.rule_option import rules_to_check
 from core_eval.cli.task_places import floors_beside, task_places
+from core_eval.cli.workers import Workers
 from core_eval.log import RunLog, ignore
 from core_eval.report.tables.agents import episodes_table
 from core_eval.run.config import Cell, RunConfig
@@ -40,6 +41,7 @@ def run(
     keep_going: given.KeepGoing = None,
     resume: given.Resume = None,
     jobs: given.Jobs = 1,
+    dask: given.Dask = None,
     agent: given.Agent = None,
     settings: given.Set = None,
     floors: given.Floors = None,
@@ -99,7 +101,10 @@ def run(
     if keep_going is not None:
         changes["keep_going"] = keep_going
     config = config.model_copy(update=changes)
-    return _run(config, resumed, outputs, db, durable, live, answer_timeout, jobs, repeat=resume is not False)
+    workers = Workers(jobs, dask)
+    return _run(
+        config, resumed, outputs, db, durable, live, answer_timeout, workers, repeat=resume is not False
+    )
 
 
 def _run(
@@ -110,7 +115,7 @@ def _run(
     durable: bool,
     live: str | None,
     answer_timeout: float,
-    jobs: int,
+    workers: Workers,
     *,
     repeat: bool,
 ) -> int:
@@ -125,7 +130,7 @@ def _run(
         live_page(live, answer_timeout) as page,
         RunLog(db, durable=durable) as log,
     ):
-        the_run = shown_run(config, parts, log, lines, page, jobs)
+        the_run = shown_run(config, parts, log, lines, page, workers)
         try:
             if resumed is None:
                 the_run.start()

@@ -42,6 +42,10 @@ Resume = Annotated[
     ),
 ]
 Jobs = Annotated[int, option(WHAT, "Episodes at a time; one a machine.", metavar="N", min=1)]
+Dask = Annotated[
+    str | None,
+    option(WHAT, "On the workers of this Dask scheduler; simulators only.", "--dask", metavar="ADDRESS"),
+]
 KeepGoing = Annotated[
     bool | None,
     option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -47,11 +47,14 @@ class Workers(NamedTuple):
         return self.dask is not None
 
 
+HERE = Workers()
 _work: Callable[[Any], Any] | None = None
 """The work of the child processes. They are forked, because automata are large."""
 
 
-def in_order(workers: Workers, work: Callable[[P], T], parts: Iterable[P]) -> Iterator[tuple[P, T]]:
+def in_order(
+    workers: Workers, work: Callable[[P], T], parts: Iterable[P]
+) -> Generator[tuple[P, T], None, None]:
     """Yield each part with its result, in order; `work` takes a part.
 
     Raises:

@@ -60,7 +60,7 @@ def packed(path: Path, episode: int) -> bytes:
 
 
 def _rows(log: sqlite3.Connection, episode: int) -> Rows:
-    keys = dict(_keys(log))
+    keys = dict(references(log))
     found: Rows = {"episode": _select(log, "episode", "id", [episode])}
     if not found["episode"]:
         raise LogError(f"there is no episode {episode}")
@@ -90,7 +90,7 @@ def _select(log: sqlite3.Connection, table: str, column: str, values: list[Any])
     return found
 
 
-def _keys(log: sqlite3.Connection) -> Iterator[tuple[str, Mapping[str, str]]]:
+def references(log: sqlite3.Connection) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield each table with its columns that refer to another, and to which."""
     for (name,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         yield name, {row[3]: row[2] for row in log.execute(f"PRAGMA foreign_key_list({name})")}
@@ -102,7 +102,7 @@ def store(data: bytes, target: Path) -> bool:
     Raises:
         LogError: it is not readable, of another schema, or the log has another episode of that number.
     """
-    rows = _unpacked(data)
+    rows = unpacked(data)
     with closing(connect(target, durable=True)) as log:
         try:
             with transaction(log):
@@ -119,7 +119,7 @@ def _insert(log: sqlite3.Connection, rows: Rows) -> bool:
         if there != (episode["started"], episode["agent"]):
             raise LogError(f"another episode {episode['id']} is there: two logs are sent under one name")
         return False
-    known = {name for name, _ in _keys(log)}
+    known = {name for name, _ in references(log)}
     for table, given in rows.items():
         if table not in known:
             raise LogError(f"there is no table {table!r}")
@@ -141,7 +141,12 @@ def _is_alone(log: sqlite3.Connection, run: Mapping[str, Any]) -> bool:
     return False
 
 
-def _unpacked(data: bytes) -> Rows:
+def unpacked(data: bytes) -> Rows:
+    """Return the rows of a packed episode.
+
+    Raises:
+        LogError: it is not readable, or of another schema.
+    """
     unpacking = zlib.decompressobj()
     try:
         text = unpacking.decompress(data, MOST_BYTES)

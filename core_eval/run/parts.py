@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.agent import Agent
@@ -80,15 +80,41 @@ def load_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> 
     for name in config.safe_tools:
         if not any(name in task.device.by_name for task in tasks.values()):
             raise ConfigError(f"--safe-tool {name}: no task of this run has that tool")
-    made = agents or {}
-    interruptible = {
-        spec: InterruptibleAgent(made[spec] if spec in made else agent_maker(spec, read_calls))
-        for spec in _distinct(cell.agent for cell in config.cells)
-    }
+    interruptible = made_when_used(config, agents or {})
     kinds = ((link_type(rig.url), rig.url) for rig in rigs.values())
     streams = min([config.streams, *(kind.streams(url) for kind, url in kinds if kind is not None)])
     varied = VariedStarts(builds, tasks, rigs, config, streams) if config.draws else None
     return Parts(tasks, rigs, interruptible, streams, varied)
+
+
+def made_when_used(config: RunConfig, made: Mapping[str, Agent]) -> dict[str, Agent]:
+    """Return the agents of a plan by their specifications; those of `made` are made already.
+
+    Raises:
+        AgentSpecError: a specification is invalid.
+    """
+    return {
+        spec: InterruptibleAgent(made[spec] if spec in made else agent_maker(spec, read_calls))
+        for spec in _distinct(cell.agent for cell in config.cells)
+    }
+
+
+def sent(parts: Parts) -> Parts:
+    """Return parts as another process may get them: without agents and drawn starts, which hold locks."""
+    return replace(parts, agents={}, varied=None)
+
+
+def received(config: RunConfig, parts: Parts) -> Parts:
+    """Return parts that were `sent`, whole again.
+
+    Raises:
+        ConfigError, AgentSpecError: a file that an agent names, or one of a task that is drawn, is not here.
+    """
+    varied = None
+    if config.draws:
+        builds = {ref: task_builder(ref) for ref in parts.tasks}
+        varied = VariedStarts(builds, parts.tasks, parts.rigs, config, parts.streams)
+    return replace(parts, agents=made_when_used(config, {}), varied=varied)
 
 
 def _check_fitted(task: Task, rig: RigConfig) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from core_eval.log import EpisodePlanned, Event, RunLog
 from core_eval.rig.signals import StopRequested
-from core_eval.rig.simulator_process import RigError
 from core_eval.run.config import RunConfig
+from core_eval.run.elsewhere import sendable
 from core_eval.run.parts import Parts
 from core_eval.run.plan import Run
 from devices.sensors import Sample
@@ -66,13 +65,4 @@ def work(
         pass
     except Exception as error:
         with suppress(OSError):
-            pipe.send(_sendable(error))
-
-
-def _sendable(error: Exception) -> Exception:
-    """Return the error where it can be sent to another process, else its text."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RigError(str(error))
-    return error
+            pipe.send(sendable(error))
