@@ -414,8 +414,8 @@ class LogReader:
         found: dict[int, dict[int, float]] = {}
         for row in self._rows(
             "blame",
-            "SELECT blame.harm, step.k, blame.share FROM blame JOIN step ON step.id = blame.step"
-            " WHERE step.episode_id = ? ORDER BY blame.harm, step.k",
+            "SELECT blame.harm, step.k, blame.share FROM harm JOIN blame ON blame.harm = harm.id"
+            " JOIN step ON step.id = blame.step WHERE harm.episode_id = ? ORDER BY blame.harm, step.k",
             episode_id,
         ):
             found.setdefault(row["harm"], {})[row["k"]] = row["share"]
