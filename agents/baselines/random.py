@@ -20,7 +20,8 @@ class RandomAgent(Agent):
     """Draws a tool and arguments that fit its schema, for 4 to 20 steps.
 
     A name is one that it has read (in the prompt, a description or a result); a number is one that it has
-    read under the same key, one of the prompt, or any within the schema's bounds and 20 from zero.
+    read under the same key, one of the prompt, or any between the schema's bounds. A bound that it lacks is
+    20 from zero, or from the other one, whichever is farther.
     """
 
     name = "random"
@@ -86,8 +87,10 @@ class RandomAgent(Agent):
 
     def _number(self, name: str, schema: Mapping[str, Any], *, whole: bool) -> float:
         rng = self._rng
-        low = max(-FAR, schema.get("minimum", schema.get("exclusiveMinimum", -FAR)))
-        high = min(FAR, schema.get("maximum", schema.get("exclusiveMaximum", FAR)))
+        least = schema.get("minimum", schema.get("exclusiveMinimum"))
+        most = schema.get("maximum", schema.get("exclusiveMaximum"))
+        low = min(-FAR, (most or 0.0) - FAR) if least is None else least
+        high = max(FAR, low + FAR) if most is None else most
         known = [*self._numbers]
         seen = self._seen.get(name)
         if isinstance(seen, int | float) and not isinstance(seen, bool):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 from farm_rig import FARM_ROVER
+from pydantic import Field, create_model
 
 from agents.agent import (
     Agent,
@@ -24,6 +25,7 @@ from core_eval.log import LogError, LogReader
 from core_eval.path import compile_plan
 from core_eval.run.parts import read_calls
 from devices.outcome import Outcome
+from devices.tool import Effect, Tool, ToolArguments, ToolResult
 from sims.world_type import WORLD_TYPES
 
 DEVICES = [load_world(name).device for name in WORLD_TYPES]
@@ -100,6 +102,29 @@ def test_random_uses_names_that_it_has_read():
         used |= {action.arguments.get("plant_id") for action in actions[:-1]}
     assert {"plant_A", "fern_Z"} <= used
     assert not used & set(FARM_ROVER.by_name)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "least", "most"),
+    [
+        ({"ge": 100, "le": 6000}, 100, 6000),
+        ({"ge": 100}, 100, 120),
+        ({"le": -50}, -70, -50),
+        ({"ge": 0}, 0, 20),
+        ({}, -20, 20),
+    ],
+)
+@pytest.mark.parametrize("kind", [int, float])
+def test_random_draws_numbers_from_all_that_the_schema_allows(kind, bounds, least, most):
+    arguments = create_model("Slide", __base__=ToolArguments, mm=(kind, Field(**bounds)))
+    tool = Tool("slide", "Slide along the rail.", arguments, ToolResult, Effect.MOTION)
+    drawn = [
+        action.arguments["mm"]
+        for seed in range(60)
+        for action in played(make_agent("random"), context(tools=(tool,), prompt="Slide.", seed=seed))[:-1]
+    ]
+    assert all(least <= number <= most for number in drawn)
+    assert min(drawn) < least + 0.1 * (most - least) and max(drawn) > most - 0.1 * (most - least)
 
 
 def test_random_keeps_the_limit_of_steps():
