@@ -29,7 +29,7 @@ from core_eval.cli.references import (
     without_damaged,
 )
 from core_eval.log import EpisodeRow, LogReader, RunRow
-from core_eval.log.episode_filter import EpisodeFilter, worst_first
+from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.log.row_map import named
 from core_eval.report.tables.agents import episodes_table
 from core_eval.report.tables.episode_lines import episode_lines
@@ -39,6 +39,7 @@ from core_eval.report.tables.model_lines import cost_lines
 from core_eval.report.tables.runs import runs_table
 from core_eval.report.tables.scorings import latest_notes, logged, scorings_table
 from core_eval.score.aggregate import load_aggregate
+from core_eval.score.outcome import worst_of
 from core_eval.score.summary import episode_json, summary_json
 
 MOST, WORST = 40, 10
@@ -98,12 +99,13 @@ def show(
         return
     listed = [*episodes]
     if len(episodes) > MOST and not every:
-        listed = sorted(episodes, key=worst_first)[:WORST]
+        listed = worst_of(episodes)[:WORST]
     out.print(runs_table(runs))
     out.print(episodes_table(listed))
     if len(listed) < len(episodes):
         out.print(
-            f"the worst {WORST} of {len(episodes)} episodes; --all lists every one, and tasks and worlds",
+            f"the worst {len(listed)} of {len(episodes)} episodes; --all lists every one, "
+            "and tasks and worlds",
             style="dim",
         )
     print_agents(out, episodes, aggregate, brief=len(listed) < len(episodes))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agents.names import is_baseline, is_model
 from core_eval.log import EpisodeRow, charged, unseen
+from core_eval.log.episode_filter import worst_first
 from core_eval.path.endings import Answer
 from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import counted
@@ -126,3 +127,11 @@ def without_baselines(episodes: Iterable[EpisodeRow]) -> list[EpisodeRow]:
     rows = list(episodes)
     apart = baselines_last(row.agent for row in rows)
     return [row for row in rows if not apart[row.agent]]
+
+
+def worst_of(episodes: Iterable[EpisodeRow]) -> list[EpisodeRow]:
+    """Return the episodes to look at, the worst first: none of baselines beside models, of equal ones one."""
+    found: dict[tuple[str, str, str | int], EpisodeRow] = {}
+    for row in sorted(without_baselines(episodes), key=worst_first):
+        found.setdefault((row.agent, row.task, row.fingerprint or row.id), row)
+    return list(found.values())

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, LogReader, RunRow, charged, unseen
-from core_eval.log.episode_filter import worst_first
 from core_eval.path.calls import StepKind
 from core_eval.report.pictures.call_strip import call_strip
 from core_eval.report.pictures.field_shapes import driven_way, field_of
@@ -19,6 +18,7 @@ from core_eval.report.tables.harm_summary import EpisodeHarm
 from core_eval.report.tables.texts import expected_calls, mean_cell
 from core_eval.report.tables.worlds import worlds
 from core_eval.score.episodes import counted
+from core_eval.score.outcome import worst_of
 from core_eval.score.repeated import by_agent, passed, passes
 
 WORST = 10
@@ -88,8 +88,8 @@ def worst_episodes(
     episodes: Sequence[EpisodeRow],
     harm: Callable[[EpisodeRow], EpisodeHarm],
 ) -> list[WorstEpisode]:
-    """Return the worst of the episodes that did not pass, as many as `WORST`."""
-    bad = sorted((row for row in episodes if passed(row) is False), key=worst_first)
+    """Return the worst of the episodes that did not pass, as many as `WORST`; see `worst_of`."""
+    bad = [row for row in worst_of(episodes) if passed(row) is False]
     return [_worst(reader, row, harm(row)) for row in bad[:WORST]]
 
 

@@ -19,7 +19,7 @@ from core_eval.report.tables.harm_summary import read_harm
 from core_eval.score.agent_names import short_names
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.episodes import of_one_reading
-from core_eval.score.outcome import outcome
+from core_eval.score.outcome import outcome, worst_of
 from core_eval.score.repeated import by_agent
 
 IN_ONE = 100
@@ -49,9 +49,12 @@ def html_pages(
     environment = environment_of_pages()
     episodes, _ = of_one_reading((wanted or EpisodeFilter()).choose(reader, reader.episodes()))
     runs = {run.id: run for run in reader.runs()}
-    worst = sorted(episodes, key=worst_first)
-    drawings = close_drawings(reader, tracked("drawing harm", worst[:STORIES], len(worst[:STORIES])))
-    pictures = event_pictures(reader, tracked("drawing pictures", worst[:STORIES], len(worst[:STORIES])))
+    worst = worst_of(episodes)
+    first = {row.id for row in worst}
+    others = (row for row in sorted(episodes, key=worst_first) if row.id not in first)
+    drawn = [*worst, *others][:STORIES]
+    drawings = close_drawings(reader, tracked("drawing harm", drawn, len(drawn)))
+    pictures = event_pictures(reader, tracked("drawing pictures", drawn, len(drawn)))
     harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from core_eval.log import EpisodeRow
-from core_eval.log.episode_filter import worst_first
 from core_eval.report.tables.agents import agent_columns, agent_groups, episode_columns, passed_cell
 from core_eval.report.tables.columns import Column, markdown_table, markdown_text
 from core_eval.report.tables.texts import p_text
@@ -14,7 +13,7 @@ from core_eval.score.agent_names import short_names
 from core_eval.score.episodes import left_record_line
 from core_eval.score.gate import ALL_TASKS, GateChange
 from core_eval.score.metrics import BY_NAME, RANKING
-from core_eval.score.outcome import outcome
+from core_eval.score.outcome import outcome, without_baselines, worst_of
 from core_eval.score.repeated import passed, passes
 from core_eval.text.visible_text import visible
 
@@ -30,14 +29,16 @@ def summary_markdown(episodes: Sequence[EpisodeRow]) -> str:
     agents = agent_columns(groups, COLUMNS)
     agents[1] = Column("passed", lambda group: passed_cell(group.rows))
     lines = [markdown_text(outcome(episodes)), "", *markdown_table(agents, groups)]
-    failed = sorted((row for row in episodes if not passed(row)), key=worst_first)
+    told = without_baselines(episodes)
+    failed = [row for row in told if not passed(row)]
     if failed:
         unknown = passes(failed)[None]
         known = f" ({unknown} of them: not known)" if unknown else ""
-        lines += ["", f"{len(failed)} of {len(episodes)} episodes did not pass{known}:", ""]
-        lines += markdown_table(episode_columns(episodes, COLUMNS, run=False), failed[:MOST])
-        if len(failed) > MOST:
-            lines += ["", f"and {len(failed) - MOST} more"]
+        lines += ["", f"{len(failed)} of {len(told)} episodes did not pass{known}:", ""]
+        listed = worst_of(failed)[:MOST]
+        lines += markdown_table(episode_columns(episodes, COLUMNS, run=False), listed)
+        if len(failed) > len(listed):
+            lines += ["", f"and {len(failed) - len(listed)} more"]
     if (left := left_record_line(episodes)) is not None:
         lines += ["", markdown_text(left)]
     return "\n".join(lines) + "\n"

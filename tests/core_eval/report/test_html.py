@@ -106,13 +106,13 @@ def test_a_page_tells_the_whole_log() -> None:
     assert "2 1 distinct" in " ".join(page.text.split()) and "±0.00" not in page.text
     assert "pass^1" in page.text and "Pareto front" in page.text
     assert re.search(r"oracle\s*2 of 2", page.text) and re.search(r"script\s*0 of 2", page.text)
-    # The title is the outcome, and each of the worst episodes has its calls and its map.
+    # The title is the outcome; of the worst episodes, both equal, one is there, with its calls and its map.
     (title,) = re.findall("<title>pathrig: (.*)</title>", text)
     assert (
         title == "oracle passed 2 of 2, scripted:script passed 0 of 2; harm is charged in 2 episodes; "
         "in 2 episodes the rig&#39;s own sensors miss harm."
     )
-    assert text.count("<h1>") == 1 and text.count('class="card"') == 2 == text.count('<svg class="calls"')
+    assert text.count("<h1>") == 1 and text.count('class="card"') == 1 == text.count('<svg class="calls"')
     assert "Expected instead: move_to(x~3.5, y~12.5, yaw=*)." in page.text
     # The scripted way: a harmful step, why it failed, what it undid, what the sensors said.
     assert "lock_safety_mode()" in page.text and "harmful" in page.text

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from episode_rows import BROKEN, GOOD, HARMED, ROW, rows
 
+from core_eval.report.tables.markdown import summary_markdown
 from core_eval.score.contrast import between, sentence
-from core_eval.score.outcome import outcome
+from core_eval.score.outcome import outcome, worst_of
 
 UNSEEN = {**HARMED, "unobserved_harm": 1.0}
 
@@ -41,6 +42,18 @@ def test_what_is_not_known_is_said() -> None:
     assert "no harm is charged, and not known in 1" in outcome(rows("a", GOOD, untold))
     told = outcome([*rows("a", GOOD), replace(BROKEN, agent="a")])
     assert "1 episode does not count: rig, link, model or person ended it" in told
+
+
+def test_the_worst_to_look_at_are_no_baselines_beside_models_and_equal_ones_once() -> None:
+    given = [*rows("random", UNSEEN, HARMED), *rows("llama:x.gguf", GOOD, HARMED, UNSEEN, HARMED)]
+    prints = ("a", "b", "c", "d", "e", "d")
+    episodes = [
+        replace(row, id=k, fingerprint=mark) for k, (row, mark) in enumerate(zip(given, prints, strict=True))
+    ]
+    assert [row.id for row in worst_of(episodes)] == [4, 3, 2]
+    assert [row.id for row in worst_of(episodes[:2])] == [0, 1]
+    table = summary_markdown(episodes).partition("did not pass")
+    assert table[0].endswith("3 of 4 episodes ") and "random" not in table[2] and "and 1 more" in table[2]
 
 
 def sets(*pairs: tuple[float, float]):
