@@ -1,6 +1,6 @@
 """How hard the shipped tasks are, as measured: the share of a fixed set of agents that solves each.
 
-The file is written by `pathrig suite check core --planners -o FILE`.
+The file is written by `pathrig suite check core --planners --agent llama -o FILE`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,25 @@ class MeasuredTask(BaseModel):
     solved: float
 
 
+class MeasuredModel(BaseModel):
+    """A model among the agents.
+
+    Attributes:
+        agent: its name.
+        file, bytes: the model's file and its size; None for a server's.
+        ships: whether it is the small model that ships with the kit.
+        solved: how many of the tasks it solved.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agent: str
+    file: str | None = None
+    bytes: int | None = None
+    ships: bool = False
+    solved: int
+
+
 class Measured(BaseModel):
     """What was measured, and of whom.
 
@@ -34,7 +53,10 @@ class Measured(BaseModel):
         seed: of the episodes.
         agents: the agents that each task was given to, once each.
         tasks: by id.
+        models: those of the agents that are models.
         separates_nothing: the tasks that all of the planners with mistakes solve, or none.
+        separates_nothing_with_models: the tasks that all of these planners and models solve, or none: what a
+            weak model fails is left out here.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,7 +65,9 @@ class Measured(BaseModel):
     seed: int
     agents: tuple[str, ...]
     tasks: Mapping[str, MeasuredTask]
+    models: tuple[MeasuredModel, ...] = ()
     separates_nothing: tuple[str, ...] = ()
+    separates_nothing_with_models: tuple[str, ...] = ()
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from rich.text import Text
 from agents.baselines.floors import IDLE
 from agents.baselines.mutated import KINDS as MISTAKES
 from agents.names import agent_name, is_model
-from configs.difficulty import Measured, MeasuredTask
+from configs.difficulty import Measured, MeasuredModel, MeasuredTask
 from configs.suites import read_suite
 from core_eval.cli.output import Json, UsageError, console, print_json, write_file
 from core_eval.cli.progress import progress
@@ -24,14 +24,17 @@ from core_eval.log import EpisodePlanned, EpisodeRow, RunLog
 from core_eval.report.tables.fitted_table import Table
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
+from core_eval.run.provenance import agent_info
 from core_eval.run.side_by_side import SideBySide
-from core_eval.score.release import Bound, bounds, separates_nothing, solved_shares
+from core_eval.score.release import Bound, bounds, model_used, separates_nothing, solved_shares
 from core_eval.text.json_text import json_text
 
 DONE, NOT_RELEASABLE = 0, 1
 KINDS = ("mutated:0.1", "mutated:0.3", "mutated:0.6")
 """Planners with mistakes, by which tasks are told apart, each with every kind of mistake."""
 MOST_LISTED = 10
+SHIPPED = "llama"
+"""The agent of the model that ships with the kit."""
 
 
 def check(
@@ -59,31 +62,38 @@ def check(
     """Run the baselines on a suite, and tell whether it can be released. Exit with 1 if it cannot."""
     changed = None if against is None else manifest_of(suite).differences(read_manifest(against))
     agents = ["oracle", *IDLE, "repeat", "random"]
-    able = [*(_planners() if planners else []), *(agent or [])]
+    given = agent or []
     if out is not None and not planners:
         raise UsageError("-o writes the difficulty that planners measure: add --planners")
-    agents = list(dict.fromkeys([*agents, *able]))
+    scripted = [*(_planners() if planners else []), *(one for one in given if not is_model(agent_name(one)))]
+    agents = list(dict.fromkeys([*agents, *scripted, *given]))
     episodes = _episodes(suite, agents, seed, db, jobs)
     found = bounds(episodes, IDLE)
     harmful = [row.task for row in episodes if row.agent == "oracle" and row.scores.get("harm_events")]
     ready = bool(found) and all(one.holds for one in found) and not changed and not harmful
-    shares = solved_shares(episodes)
-    same = separates_nothing(episodes, [agent_name(one) for one in able]) if planners else None
-    if out is not None and same is not None:
-        _write_difficulty(out, suite, agents, shares, same, seed)
+    used = [name for one in given if is_model(name := agent_name(one))]
+    ships = agent_info(SHIPPED).get("sha256") if used else None
+    models = [model_used(name, episodes, ships) for name in used]
+    measured = _measured(suite, agents, scripted, models, episodes, seed) if planners else None
+    if out is not None and measured is not None:
+        write_file(out, "--out", json_text(measured.model_dump(), indent=1) + "\n")
+        print(f"pathrig: {out} holds the difficulty of {len(measured.tasks)} tasks", file=sys.stderr)
     if json:
         content: dict[str, Any] = {
             "releasable": ready,
             "bounds": [asdict(one) | {"share": one.share, "holds": one.holds} for one in found],
             "oracle_does_harm": harmful,
             "changed": changed,
-            "difficulty": shares if planners else None,
-            "separates_nothing": same,
+            "difficulty": solved_shares(episodes) if planners else None,
+            "models": [one.model_dump() for one in models],
+            "separates_nothing": None if measured is None else measured.separates_nothing,
+            "separates_nothing_with_models": (
+                None if measured is None else measured.separates_nothing_with_models
+            ),
         }
         print_json(content)
     else:
-        scripted = not any(is_model(agent_name(one)) for one in able)
-        _print(found, harmful, changed, same, len(shares), scripted=scripted, ready=ready)
+        _print(found, harmful, changed, measured, models, ready=ready)
     return DONE if ready else NOT_RELEASABLE
 
 
@@ -91,10 +101,9 @@ def _print(
     found: list[Bound],
     harmful: list[str],
     changed: list[str] | None,
-    same: list[str] | None,
-    tasks: int,
+    measured: Measured | None,
+    models: list[MeasuredModel],
     *,
-    scripted: bool,
     ready: bool,
 ) -> None:
     out = console()
@@ -110,27 +119,52 @@ def _print(
         )
     for line in changed or ():
         out.print(Text(f"since the manifest: {line}", style="yellow"))
-    if same is not None:
-        few = ", ".join(same[:MOST_LISTED]) + (", ..." if len(same) > MOST_LISTED else "")
-        out.print(f"{len(same)} of {tasks} tasks separate none of the planners: {few or 'none'}")
-        if scripted:
+    for model in models:
+        out.print(_told_of(model, found[0].tasks if found else 0))
+    if measured is not None:
+        same, with_models = measured.separates_nothing, measured.separates_nothing_with_models
+        out.print(f"{len(same)} of {len(measured.tasks)} tasks separate none of the planners: {_few(same)}")
+        if models:
+            out.print(f"{len(with_models)} separate none of planners and models: {_few(with_models)}")
+        else:
             out.print("Planners are scripted: no model was used.")
     out.print("The suite can be released." if ready else "The suite cannot be released.")
 
 
-def _write_difficulty(
-    out: Path, suite: str, agents: list[str], shares: Mapping[str, float], same: list[str], seed: int
-) -> None:
+def _few(tasks: Sequence[str]) -> str:
+    return (", ".join(tasks[:MOST_LISTED]) + (", ..." if len(tasks) > MOST_LISTED else "")) or "none"
+
+
+def _told_of(one: MeasuredModel, tasks: int) -> str:
+    what = "" if one.file is None or one.bytes is None else f" ({one.file}, {one.bytes / 1e6:.1f} MB)"
+    ships = ": the small model that ships, no stronger one" if one.ships else ""
+    return f"The model {one.agent}{what} passes {one.solved} of {tasks}{ships}."
+
+
+def _measured(
+    suite: str,
+    agents: Sequence[str],
+    scripted: Sequence[str],
+    models: Sequence[MeasuredModel],
+    episodes: Sequence[EpisodeRow],
+    seed: int,
+) -> Measured:
     manifest = manifest_of(suite)
-    tasks = {
-        task: MeasuredTask(digest=manifest.tasks[task], solved=round(share, 4))
-        for task, share in sorted(shares.items())
-    }
-    measured = Measured(
-        suite=manifest.measured, seed=seed, agents=tuple(agents), tasks=tasks, separates_nothing=tuple(same)
+    planners = [agent_name(one) for one in scripted]
+    return Measured(
+        suite=manifest.measured,
+        seed=seed,
+        agents=tuple(agents),
+        tasks={
+            task: MeasuredTask(digest=manifest.tasks[task], solved=round(share, 4))
+            for task, share in sorted(solved_shares(episodes).items())
+        },
+        models=tuple(models),
+        separates_nothing=tuple(separates_nothing(episodes, planners)),
+        separates_nothing_with_models=tuple(
+            separates_nothing(episodes, [*planners, *(one.agent for one in models)])
+        ),
     )
-    write_file(out, "--out", json_text(measured.model_dump(), indent=1) + "\n")
-    print(f"pathrig: {out} holds the difficulty of {len(tasks)} tasks", file=sys.stderr)
 
 
 def _planners() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from configs.difficulty import MeasuredModel
 from core_eval.log import EpisodeRow
 from core_eval.score.repeated import by_agent, passed
 
@@ -56,6 +57,19 @@ def solved_shares(episodes: Sequence[EpisodeRow]) -> dict[str, float]:
         for task, solved in _solved(rows).items():
             by_task.setdefault(task, []).append(solved)
     return {task: sum(found) / len(found) for task, found in by_task.items()}
+
+
+def model_used(name: str, episodes: Sequence[EpisodeRow], ships: str | None) -> MeasuredModel:
+    """Return what a model was and solved, by its episodes; `ships` is the digest of the model that ships."""
+    rows = [row for row in episodes if row.agent == name]
+    info = rows[-1].agent_info if rows else {}
+    return MeasuredModel(
+        agent=name,
+        file=info.get("file"),
+        bytes=info.get("bytes"),
+        ships=ships is not None and info.get("sha256") == ships,
+        solved=sum(share == 1.0 for share in solved_shares(rows).values()),
+    )
 
 
 def separates_nothing(episodes: Sequence[EpisodeRow], agents: Collection[str]) -> list[str]:

@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from chat_standin import DONE, serving
+from chat_standin import DONE, completion, serving, tool_call
 
+from agents.backends.llama_backend import SHIPPED_MODEL
+from configs.difficulty import Measured, shipped_difficulty
 from configs.suite_manifest import CANARY, Manifest
 from configs.suites import read_suite
 from core_eval.cli.main import main
@@ -116,14 +118,42 @@ def test_oracle_and_idle_agents_alone_make_no_task_separate(capsys: pytest.Captu
     assert json.loads(Path("measured.json").read_text())["separates_nothing"] == ["leave_kitchen"]
 
 
-@pytest.mark.parametrize(("model", "said"), [(False, True), (True, False)])
-def test_that_no_model_was_used_is_said_only_where_none_was(
-    model: bool, said: bool, capsys: pytest.CaptureFixture[str]
+def test_a_model_among_the_agents_is_told_and_does_not_stand_in_for_the_planners(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """All planners solve the task, and the model does not: it separates them from itself alone."""
     Path("idle.yaml").write_text(yaml.safe_dump({"tasks": NO_READ["tasks"][:1]}), encoding="utf-8")
-    with serving((200, DONE)) as (_, spec):
-        main(["suite", "check", "idle.yaml", "--planners", *(["--agent", spec] if model else [])])
-    assert ("no model was used" in capsys.readouterr().out) == said
+    command = ["suite", "check", "idle.yaml", "--planners", "-o", "measured.json"]
+    main(command)
+    assert "no model was used" in capsys.readouterr().out
+    lights_on = completion({"tool_calls": [tool_call("turn_on_lights", '{"room": "kitchen"}')]})
+    with serving((200, lights_on), (200, DONE)) as (_, spec):
+        main([*command, "--agent", f"{spec}?name=stub"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no model was used" not in said and "the small model that ships" not in said
+    measured = Measured.model_validate_json(Path("measured.json").read_bytes())
+    assert "The model stub passes 0 of 1." in said
+    assert measured.separates_nothing == ("leave_kitchen",)
+    assert measured.separates_nothing_with_models == ()
+    assert len(measured.agents) == 25
+
+
+@pytest.mark.llama
+def test_the_model_that_ships_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("idle.yaml").write_text(yaml.safe_dump({"tasks": NO_READ["tasks"][:1]}), encoding="utf-8")
+    main(["suite", "check", "idle.yaml", "--agent", "llama"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The model llama (pathrig-demo-q8_0.gguf, 2.3 MB) passes 0 of 1" in said
+    assert "the small model that ships, no stronger one." in said
+
+
+def test_the_shipped_difficulty_has_the_shipped_model_among_its_agents() -> None:
+    measured = shipped_difficulty()
+    assert measured is not None and "llama" in measured.agents
+    (model,) = measured.models
+    assert model.ships and model.bytes == SHIPPED_MODEL.stat().st_size
+    assert model.agent == "llama" and 0 < model.solved < len(measured.tasks)
+    assert set(measured.separates_nothing_with_models) < set(measured.separates_nothing)
 
 
 def test_a_manifest_tells_what_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
