@@ -216,20 +216,24 @@ class SensorBank:
         """End the rest, after the poll at its end."""
         self._set_constant([])
 
-    def thin(self, least: int, *, quick: bool) -> None:
-        """From now on take each sensor's samples at least so many ticks apart; the `quick` ones' too, or not.
+    def thin(self, least: int, quick: int, *, ahead: bool) -> None:
+        """From now on take each sensor's samples at least so many ticks apart, those of `quick` ones `quick`.
 
-        They are some of those that it has otherwise, with the same noise; `fill` ends it. Those of which the
-        quantity is known ahead are not due any more, but come with the next poll.
+        They are some of those that it has otherwise, with the same noise, at common times of several sensors;
+        `fill` ends it. With `ahead`, those of `quick` ones of which the quantity is known ahead are not due
+        any more, but come with the next poll.
         """
-        ahead = []
+        known = []
         for one in self._periodic:
             sensor = one[1]
-            if quick or sensor.quick is None or not sensor.quick():
-                sensor.stride = max(1, least // sensor.period_ticks)
-            elif sensor.ahead is not None and self._stuck is None:
-                ahead.append(one)
-        self._set_constant(ahead)
+            is_quick = sensor.quick is not None and sensor.quick()
+            sensor.stride = max(1, (quick if is_quick else least) // sensor.period_ticks)
+            skipped = -(sensor.next_due // sensor.period_ticks) % sensor.stride
+            sensor.next_due += skipped * sensor.period_ticks
+            sensor.count += skipped
+            if ahead and is_quick and sensor.ahead is not None and self._stuck is None:
+                known.append(one)
+        self._set_constant(known)
 
     def fill(self, tick: int) -> None:
         """Take every sample after this tick, up to which all are taken."""

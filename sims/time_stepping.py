@@ -52,6 +52,9 @@ class TimeStepping(ABC):
     faults: FaultSchedule
     idle_period: float = 0.0
     """Least time between two samples of a sensor while the rig is idle, s; of a `quick` one: at the end."""
+    busy_period: float = 0.0
+    """The same while it works, and of a `quick` one while the rig is idle; sensors that report changes are
+    not looked at more often, either."""
     settling_period: float = 0.0
     """The same while lagging effects settle at the end, s; at least `idle_period`."""
     hurries: bool = False
@@ -100,11 +103,17 @@ class TimeStepping(ABC):
         Raises:
             Stopped: the call's stop is set, or the board restarts; the state is that of the moment.
         """
-        if self.hurries or not self.idle_period or seconds <= self.idle_period or not self.idle():
+        idle = bool(self.idle_period) and seconds > self.idle_period and self.idle()
+        if self.hurries or not (idle or 0.0 < self.busy_period < seconds):
             self._pass_time(seconds, tick)
             return
-        least = max(self.idle_period, self.settling_period) if self._settles else self.idle_period
-        self._bank.thin(Clock.to_ticks(least), quick=self._settles)
+        least = quick = self.busy_period
+        if idle:
+            least = max(self.idle_period, self.settling_period) if self._settles else self.idle_period
+            quick = least if self._settles else quick
+        elif tick is not None:
+            tick = max(tick, least)
+        self._bank.thin(Clock.to_ticks(least), Clock.to_ticks(quick), ahead=idle and not self._settles)
         try:
             self._pass_time(seconds, tick)
         finally:

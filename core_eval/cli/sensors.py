@@ -68,8 +68,8 @@ def sensors(
     """
     if out is not None:
         check_output(out, "-o")
-    prices = load_prices(cost or SHIPPED_PRICES)
-    with sensor_advice.log_of(target, episodes, hazards=hazards) as db:
+    prices, jobs = load_prices(cost or SHIPPED_PRICES), jobs or os.cpu_count() or 1
+    with sensor_advice.log_of(target, episodes, hazards=hazards, jobs=jobs) as db:
         with LogReader(db) as reader:
             world = sensor_advice.world_of_log(reader)
             chosen, total = sensor_advice.chosen_events(reader, events)
@@ -82,7 +82,7 @@ def sensors(
                 db,
                 chosen,
                 found,
-                jobs=jobs or os.cpu_count() or 1,
+                jobs=jobs,
                 rigs=drawn,
                 on_done=lambda _: advance(1),
             )

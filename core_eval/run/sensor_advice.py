@@ -18,9 +18,11 @@ from configs.tasks_loader import read_tasks
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.harm.detection.advice import Advisor
 from core_eval.harm.detection.detect import FEWEST
-from core_eval.log import LogReader, RunLog
+from core_eval.log import LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
+from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
+from core_eval.run.side_by_side import SideBySide
 from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, judged_events
 from devices.device_type import an
 from sims.world_type import world_of_device
@@ -97,8 +99,8 @@ def why_not(detected: Sequence[DetectedEvent], rigs: Rigs) -> str:
     )
 
 
-def run_mutated(ref: str, path: Path, starts: int, *, hazards: bool) -> None:
-    """Write a log with altered golden runs from starts of all tasks of a world.
+def run_mutated(ref: str, path: Path, starts: int, *, hazards: bool, jobs: int) -> None:
+    """Write a log with altered golden runs from starts of all tasks of a world, by so many processes.
 
     With `hazards` they are of the suite of that name; to draw one costs more than to play runs from it.
 
@@ -116,7 +118,10 @@ def run_mutated(ref: str, path: Path, starts: int, *, hazards: bool) -> None:
         hazards=hazards,
     )
     with RunLog(path) as log:
-        Run.of(config, log).start()
+        if jobs > 1:
+            SideBySide(config, load_parts(config), log, ignore, jobs).start()
+        else:
+            Run.of(config, log).start()
 
 
 def world_of_log(reader: LogReader) -> World | None:
@@ -140,7 +145,7 @@ def world_of_log(reader: LogReader) -> World | None:
 def chosen_events(reader: LogReader, most: int) -> tuple[list[Event], int]:
     """Return up to this many events with a verdict, of all kinds in turn, and the number of all."""
     kinds: dict[str, list[Event]] = {}
-    for row in reader.episodes():
+    for row in sorted(reader.episodes(), key=lambda row: (row.run_id, row.number)):
         for event in judged_events(reader, row):
             kinds.setdefault(event.kind, []).append((row.id, event.kind, event.entity, event.t_start))
     total = sum(len(own) for own in kinds.values())
@@ -169,7 +174,7 @@ def advise(
 
 
 @contextmanager
-def log_of(target: str, starts: int, *, hazards: bool) -> Iterator[Path]:
+def log_of(target: str, starts: int, *, hazards: bool, jobs: int) -> Iterator[Path]:
     """Yield the log that is the target, or one of altered golden runs of the world that is, among hazards.
 
     Raises:
@@ -183,5 +188,5 @@ def log_of(target: str, starts: int, *, hazards: bool) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="pathrig-") as folder:
         db = Path(folder) / "mutated.db"
-        run_mutated(target, db, starts, hazards=hazards)
+        run_mutated(target, db, starts, hazards=hazards, jobs=jobs)
         yield db

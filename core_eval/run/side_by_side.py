@@ -184,12 +184,16 @@ class SideBySide:
     def _distribute(self, workers: Sequence[Worker], plan: dict[int, Cell], signals: StopSignals) -> None:
         """Give each worker the next episode as soon as it has none, until none is left.
 
+        A drawn start is left to the worker that has drawn it, unless there is nothing else to do.
+
         Raises:
             Exception: what ended a worker's run, once the others have ended their episodes.
         """
         total, begun = len(plan), time.monotonic()
         waiting = dict.fromkeys(sorted(plan))
         owners: dict[str, Worker] = {}
+        starts = {number: (cell.task, cell.rig, seed) for number, cell, seed in self._run.config.plan()}
+        drawn: dict[tuple[str, str, int], Worker] = {}
         broken: BaseException | None = None
 
         def give(worker: Worker) -> None:
@@ -200,10 +204,13 @@ class SideBySide:
                 cell = plan[number]
                 return names[cell.agent] not in self.failed and owners.get(cell.rig, worker) is worker
 
-            number = next(filter(may, waiting), None) if broken is None else None
-            if number is None:
+            left = list(filter(may, waiting)) if broken is None else []
+            if not left:
                 return
+            number = next((one for one in left if drawn.get(starts[one], worker) is worker), left[0])
             del waiting[number]
+            if self._parts.varied is not None:
+                drawn.setdefault(starts[number], worker)
             if (rig := plan[number].rig) in self._single:
                 owners[rig] = worker
             worker.number = number

@@ -26,6 +26,8 @@ IDLE_PERIOD_S = 60.0
 Hours of noise tell no more."""
 SETTLING_SAMPLES = 5
 """Samples of a sensor in each stretch of the settling, of which mean and greatest value are judged."""
+BUSY_PERIOD_S = 2.0
+"""Least time between two samples of a sensor while a drawn rig works, s."""
 Key = tuple[str, str, int]
 """Kind and entity of an event, and the index of its call."""
 
@@ -78,7 +80,7 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
     """
     driver = Driver(kind.make_simulator, lossy=True)
     simulator = driver.simulator
-    simulator.idle_period = IDLE_PERIOD_S
+    simulator.idle_period, simulator.busy_period = IDLE_PERIOD_S, BUSY_PERIOD_S
     simulator.init(kind.init, kind.seed)
     simulator.settling_period = simulator.settling / (SETTLING_STRETCHES * SETTLING_SAMPLES)
     state = simulator.world.model_dump(mode="json")

@@ -79,7 +79,7 @@ def test_advice_that_cannot_be_given_says_what_to_do(
 def test_the_hazards_of_a_world_are_its_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[RunConfig] = []
     monkeypatch.setattr(sensor_advice.Run, "of", lambda config, log: begun.append(config) or Nothing())
-    sensor_advice.run_mutated("robotic_arm", tmp_path / "log.db", 2, hazards=True)
+    sensor_advice.run_mutated("robotic_arm", tmp_path / "log.db", 2, hazards=True, jobs=1)
     (config,) = begun
     suite = {task.id for task in read_suite(HAZARDS).tasks}
     assert config.hazards and config.cells and {cell.task for cell in config.cells} <= suite

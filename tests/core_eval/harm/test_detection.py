@@ -129,8 +129,9 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
     probe = {"moisture_probe": FINER["moisture_probe"] | {"noise": 0.02, "resolution": 0.001, "dropout": 0.1}}
     kind = kind_of(script, {**WET, "settling_s": 900.0, "person": walk}, FINER | probe)
 
-    def played(period: float, settling: float = 0.0) -> Track:
+    def played(period: float, settling: float = 0.0, busy: float = 0.0) -> Track:
         driver = Driver(kind.make_simulator, lossy=True)
+        driver.simulator.busy_period = busy
         driver.simulator.idle_period, driver.simulator.settling_period = period, settling
         return driver.drive(kind.episode, {}, 5, start=kind.init)
 
@@ -161,6 +162,14 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
     rare = played(60.0, 300.0)
     assert times(rare, "moisture_probe.plant_A", 0.0, end) == times(thin, "moisture_probe.plant_A", 0.0, end)
     assert len(times(rare, "moisture_probe.plant_A", end, end + 900.0)) <= 3
+    seldom = played(60.0, busy=2.0)
+    (less,) = seldom.events
+    assert (less.kind, less.call, less.t_start) == (harm.kind, harm.call, pytest.approx(harm.t_start))
+    for begin, until in (walked, driven):
+        # At whole multiples, so that several sensors share the steps of the physics.
+        near = [one for one in seldom.samples if one.sensor == "person_near" and begin < one.t < until]
+        assert near and all(one.t % 2.0 == pytest.approx(0.0) for one in near)
+        assert {key(one) for one in near} < {key(one) for one in whole.samples}
 
 
 def test_who_is_seen_at_a_sensor_s_own_times_cuts_no_physics() -> None:
