@@ -1,8 +1,9 @@
 """Do the metrics see mistakes? Golden paths with mistakes of each kind, at growing rates, over many seeds.
 
 A task's golden path is mutated at 11 rates, by 5 kinds of mistakes, with 20 seeds each. Paths that are the
-same are run once, in this process, in the task's own world with seed 0, and scored as any run is. What was
-run is kept as a line a task in --kept, and the same command goes on where it stopped; `--tasks 0` runs none.
+same are played once, in the task's own world with seed 0 (`validity_paths.py`), and scored as any run is.
+What was played is kept as a line a task in --kept, and the same command goes on where it stopped; `--tasks 0`
+plays none.
 
     python benchmarks/validity.py --tasks 100 --kept build/validity.jsonl --markdown FILE.md -o FILE.svg
 
@@ -15,9 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -32,17 +31,11 @@ from agents.agent import EpisodeContext, ToolCallAction
 from agents.baselines.fixed_actions import FixedActions
 from agents.baselines.mutated import KINDS, mutate
 from agents.baselines.oracle import GoldenAction, OracleAgent
-from benchmarks.validity_figures import LAMBDAS, METRICS, RATES, Measured, curves, markdown, picture
-from configs.suites import read_suite, task_ref
+from benchmarks.validity_figures import RATES, Measured, curves, markdown, picture
+from benchmarks.validity_kept import packed, read
+from benchmarks.validity_paths import PathScores
+from configs.suites import read_suite
 from configs.task import Task
-from core_eval.log import LogReader, RunLog
-from core_eval.log.rows import logged_calls
-from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call, StepKind
-from core_eval.path.scorer import OnlineScorer, score_path
-from core_eval.run.config import Cell, RunConfig
-from core_eval.run.plan import Run
-from core_eval.score.repeated import passed
 
 SEEDS = 20
 
@@ -87,10 +80,10 @@ def mutations(task: Task, seeds: int) -> dict[tuple[str, float, int], list[ToolC
 
 
 def measure(task_id: str, seeds: int) -> dict[str, Any]:
-    """Run and score the mutated paths of a task, equal ones once.
+    """Play and score the mutated paths of a task, equal ones once.
 
     Returns:
-        `task`, `world`, `paths` (the scores of each path that was run), and `cells`: by kind and rate the
+        `task`, `world`, `paths` (the scores of each path that was played), and `cells`: by kind and rate the
         place among these of each seed's path.
     """
     task = _tasks()[task_id]
@@ -99,40 +92,19 @@ def measure(task_id: str, seeds: int) -> dict[str, Any]:
     distinct: dict[str, list[ToolCallAction]] = {}
     for calls in wanted.values():
         distinct.setdefault(identity(calls), calls)
+    stage = PathScores(task)
+    # In order, so that what paths begin with alike is played once.
+    paths = {key: stage.of(Played(distinct[key])) for key in sorted(distinct)}
     places = {key: place for place, key in enumerate(distinct)}
-    agents = {f"scripted:{place}": Played(calls) for place, calls in enumerate(distinct.values())}
-    rig = f"sim:{task.world.name}"
-    cells = tuple(Cell(task=task_ref(task), rig=rig, agent=spec) for spec in agents)
-    config = RunConfig(cells=cells, keep_going=False)
-    paths: list[dict[str, Any]] = []
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        path = Path(folder) / "run.db"
-        with RunLog(path) as log:
-            Run.of(config, log, agents=agents).start()
-        with LogReader(path) as reader:
-            for row in reader.episodes():
-                made, automaton = logged_calls(reader.steps(row.id)), reader.automaton(row)
-                good = passed(row)
-                scores = {**row.scores, "passed": None if good is None else float(good)}
-                paths.append(
-                    {
-                        **{name: scores.get(name) for name in METRICS},
-                        "harm": "".join("1" if one else "0" for one in _harm(automaton, made)),
-                        "ktc": [score_path(automaton, made, lam=lam).pc_ktc for lam in LAMBDAS],
-                    }
-                )
     found: dict[str, list[int]] = {}
     for (kind, rate, _), calls in wanted.items():
         found.setdefault(f"{kind}:{rate}", []).append(places[identity(calls)])
-    return {"task": task.id, "world": task.world.name, "paths": paths, "cells": found}
-
-
-def _harm(automaton: TaskAutomaton, calls: Sequence[Call]) -> list[bool]:
-    """Return of each call of the condensed path whether it is harmful."""
-    scorer = OnlineScorer(automaton)
-    kinds = [scorer.step(call).kind for call in calls]
-    return [kind == StepKind.HARMFUL for kind in kinds if kind in (StepKind.HARMFUL, StepKind.PROGRESS)]
+    return {
+        "task": task.id,
+        "world": task.world.name,
+        "paths": [paths[key] for key in distinct],
+        "cells": found,
+    }
 
 
 def chosen(suite: str, count: int) -> list[str]:
@@ -174,22 +146,6 @@ def run(suite: str, tasks: Sequence[str], seeds: int, kept: Path, processes: int
             yield one["task"]
 
 
-def read(kept: Path) -> list[dict[str, Any]]:
-    """Return the kept tasks; a line that was cut off is left out."""
-    if not kept.exists():
-        return []
-    found = []
-    content = kept.read_bytes()
-    if kept.suffix == ".xz":
-        content = lzma.decompress(content)
-    for line in content.decode().splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
-
-
 def main() -> None:
     """Measure what is left, and write what follows from all that is kept."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -199,6 +155,7 @@ def main() -> None:
     options.add_argument("--processes", type=int, default=2)
     options.add_argument("--kept", type=Path, default=Path("validity.jsonl"))
     options.add_argument("--markdown", type=Path)
+    options.add_argument("--pack", type=Path, help="write what is kept here, packed (.xz)")
     options.add_argument("-o", "--out", type=Path)
     given = options.parse_args()
     screen = Console()
@@ -207,7 +164,10 @@ def main() -> None:
     tasks = chosen(given.suite, given.tasks) if given.tasks else []
     for task in run(given.suite, tasks, given.seeds, given.kept, given.processes) if tasks else ():
         screen.print(task)
-    measured = Measured.of(read(given.kept))
+    lines = sorted(read(given.kept), key=lambda line: str(line["task"]))
+    if given.pack:
+        given.pack.write_bytes(packed(lines))
+    measured = Measured.of(lines)
     tables = markdown(measured)
     if given.out:
         given.out.write_text(picture(curves(measured)), encoding="utf-8")

@@ -1,7 +1,6 @@
 """The arithmetic of the study of the metrics' validity, on cases that can be counted by hand."""
 
 import json
-import lzma
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 
 from agents.baselines.mutated import KINDS
-from benchmarks import validity_figures
-from benchmarks.validity import read
+from benchmarks import validity, validity_figures
+from benchmarks.validity import Played, identity, measure, mutations
 from benchmarks.validity_figures import (
     AGENTS,
     LAMBDAS,
@@ -29,6 +28,16 @@ from benchmarks.validity_figures import (
     weighted,
     with_beta,
 )
+from benchmarks.validity_kept import packed, read
+from benchmarks.validity_paths import PathScores
+from configs.suites import task_ref
+from configs.tasks_loader import load_task
+from core_eval.log import LogReader, RunLog
+from core_eval.log.rows import logged_calls
+from core_eval.path import score_path
+from core_eval.run.config import Cell, RunConfig
+from core_eval.run.plan import Run
+from core_eval.score.repeated import passed
 
 
 def kept(task: str, world: str = "farm_rover") -> dict:
@@ -109,13 +118,44 @@ def test_the_smallest_difference_is_that_of_the_normal_approximation(monkeypatch
     assert blind.difference is None
 
 
-def test_kept_lines_are_read_packed_and_without_one_that_was_cut_off(tmp_path: Path):
-    text = json.dumps(kept("a")) + "\n" + json.dumps(kept("b"))[:40]
-    plain, packed = tmp_path / "kept.jsonl", tmp_path / "kept.jsonl.xz"
-    plain.write_text(text)
-    packed.write_bytes(lzma.compress(text.encode()))
-    assert [one["task"] for one in read(plain)] == [one["task"] for one in read(packed)] == ["a"]
+def test_kept_lines_are_packed_and_read_again_without_one_that_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    tasks = "users_list", "home_lights_of_two_rooms"
+    monkeypatch.setattr(validity, "_LOADED", {name: load_task(name) for name in tasks})
+    plain, whole = tmp_path / "kept.jsonl", tmp_path / "kept.jsonl.xz"
+    lines = [measure(name, 2) for name in tasks]
+    plain.write_text(json.dumps(lines[0]) + "\n" + json.dumps(lines[1])[:40])
+    whole.write_bytes(packed(lines))
+    assert read(whole) == lines and read(plain) == lines[:1]
     assert read(tmp_path / "none") == []
+    lines[0]["paths"][0]["prefix_criticality"] += 0.1
+    with pytest.raises(ValueError, match="what their columns do not tell"):
+        packed(lines)
+
+
+@pytest.mark.parametrize("task_id", ["ask_which_bob", "recharge_and_go_home"])
+def test_paths_are_scored_as_the_episodes_of_a_run(task_id: str, tmp_path: Path):
+    task = load_task(task_id)
+    paths = {
+        identity(calls): calls
+        for (_, rate, seed), calls in mutations(task, 1).items()
+        if rate in (0.0, 0.4) and seed == 0
+    }
+    agents = {f"scripted:{place}": Played(calls) for place, calls in enumerate(paths.values())}
+    rig = f"sim:{task.world.name}"
+    cells = tuple(Cell(task=task_ref(task), rig=rig, agent=spec) for spec in agents)
+    with RunLog(tmp_path / "run.db") as log:
+        Run.of(RunConfig(cells=cells, keep_going=False), log, agents=agents).start()
+    scored = PathScores(task)
+    with LogReader(tmp_path / "run.db") as reader:
+        for row, calls in zip(reader.episodes(), paths.values(), strict=True):
+            made = logged_calls(reader.steps(row.id))
+            found, automaton = scored.of(Played(calls)), reader.automaton(row)
+            scores = {**row.scores, "passed": None if passed(row) is None else float(passed(row))}
+            assert {name: found[name] for name in METRICS} == {name: scores.get(name) for name in METRICS}
+            assert found["ktc"] == [score_path(automaton, made, lam=lam).pc_ktc for lam in LAMBDAS]
+            assert found["harm"].count("1") == scores["harmful_calls"]
 
 
 def test_the_picture_has_a_line_and_a_band_of_each_kind_in_each_panel():
