@@ -145,7 +145,7 @@ class RigClient:
                 # Only the broker's retained status: accept it if the rig answers a ping.
                 self._probe.measure(min(0.5, left))
         for _ in range(3):
-            if not self._probe.measure(0.5):
+            if not self._probe.measure(0.5) and peer.pongs:
                 break
         # Until the rig is known to be ours, closing must not stop it: another host may be driving it.
         self._barred = claim or peer.conflict is not None

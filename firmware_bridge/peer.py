@@ -21,6 +21,8 @@ from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link_clock import LinkClock
 
+DEAF_AFTER = 3
+"""Number of pings without a pong, each with a later hello that was answered: the device answers no pings."""
 ANSWERS_KEPT = 32
 """Number of results kept for comparison with later ones of the same id; a device keeps as many."""
 
@@ -75,6 +77,7 @@ class Peer:
         strays: how many results belonged to no call of ours.
         contradictions: how many results differed from the first one of their id.
         pongs: how many pings were answered.
+        passed_over: how many pings were not, although a hello after them was, before there was a pong.
         pong: host time of the answer to the last ping, and the device's clock in it, ms.
         ping_missed: the last ping was not answered in time, so its answer may still come.
         clock: the device's link clock.
@@ -96,7 +99,7 @@ class Peer:
         self.unfit = 0
         self.last_unfit = ""
         self.contradictions = self.strays = 0
-        self.pongs = 0
+        self.pongs = self.passed_over = 0
         self.pong: tuple[float, float | None] | None = None
         self.clock = LinkClock()
         self.reading: ClockReading | None = None
@@ -115,6 +118,11 @@ class Peer:
         if status is None or status.state == "offline":
             return None
         return status if self.status_count or self.pongs else None
+
+    @property
+    def answers_no_pings(self) -> bool:
+        """Whether the device has shown that it answers none; one that is not heard has shown nothing."""
+        return not self.pongs and self.passed_over >= DEAF_AFTER
 
     @contextmanager
     def changes(self) -> Iterator[SimpleQueue[None]]:
@@ -155,15 +163,17 @@ class Peer:
                 self.down_since = self.time.now()
             self.notify()
 
-    def pinged(self, sent: float) -> float | None:
+    def pinged(self, sent: float, greeted: bool) -> float | None:
         """Measure the device's clock by a ping sent at this host time.
 
-        Return the round trip in seconds; None without a pong.
+        `greeted` is whether a hello that was sent after it was answered. Return the round trip in seconds;
+        None without a pong.
         """
         with self.lock:
             pong, missed = self.pong, self.ping_missed
             self.ping_missed = pong is None
             if pong is None:
+                self.passed_over += greeted
                 return None
             received, device_ms = pong
             # After a missed pong this may be that one, late: it measures no clock.

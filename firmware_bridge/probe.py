@@ -12,6 +12,8 @@ from firmware_bridge.peer import Peer
 
 HELLO = encode(wire.Hello())
 PING = encode(wire.Ping())
+PONG_SECONDS = 0.2
+"""Time in which a pong follows the answer to a hello that was sent after its ping."""
 
 
 class Probe:
@@ -47,10 +49,16 @@ class Probe:
         with self._one_ping:
             with peer.lock:
                 peer.pong = None
-            sent = peer.time.now()
+            sent, seen = peer.time.now(), peer.status_count
             self._link.send(PING)
-            peer.wait(lambda: peer.pong is not None, timeout)
-            trip = peer.pinged(sent)
+            left, greets = timeout, not peer.pongs and not peer.answers_no_pings
+            if greets:
+                # A device that answers this alone has shown that it answers no pings.
+                self._link.send(HELLO)
+                peer.wait(lambda: peer.pong is not None or peer.status_count > seen, timeout)
+                left = min(PONG_SECONDS, sent + timeout - peer.time.now())
+            peer.wait(lambda: peer.pong is not None, left)
+            trip = peer.pinged(sent, greets and peer.status_count > seen)
             if peer.clock.doubtful:
                 # The status of a device that was reset has another boot, and the peer takes note of it.
                 peer.clock.doubtful = not self.hello(timeout)

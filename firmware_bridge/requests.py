@@ -119,7 +119,7 @@ class Requests:
                     self._clock.get(changes, min(next_send, until) - now)
             elif not payload:
                 not_after = peer.clock.device_ms(deadline)
-                if not_after is None and peer.pongs:
+                if not_after is None and not peer.answers_no_pings:
                     if not self._probe.measure(min(1.0, deadline - now)):
                         # Without its latest moment, a call that is late on its way begins after its time-out.
                         link.send(HELLO)
@@ -143,8 +143,8 @@ class Requests:
                 restarts = peer.clock.restarts
                 link.send_call(payload, str(message.id), deadline - now)
                 next_send = now + pause
-            # A device that knows ping must answer one before the call is sent again: it may have been reset.
-            elif not peer.pongs or self._probe.measure(min(self._retry_after, until - now)):
+            # It answers a ping before the call is sent again, if it answers any: it may have been reset.
+            elif peer.answers_no_pings or self._probe.measure(min(self._retry_after, until - now)):
                 if peer.clock.restarts != restarts:
                     continue
                 link.send_call(payload, str(message.id), deadline - self._clock.now())

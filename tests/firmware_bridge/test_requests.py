@@ -106,6 +106,16 @@ class Rig:
         return outcome.status, outcome.code
 
 
+def deaf(**options: Any) -> Rig:
+    """A rig that has shown that it answers no pings, and falls silent."""
+    rig = Rig(answers="hello", **options)
+    for _ in range(3):
+        assert not rig.probe.measure(1.0) and not rig.peer.pongs
+    assert rig.peer.answers_no_pings and rig.clock.passed == 0.63
+    rig.line.answers.clear()
+    return rig
+
+
 def pinged(**options: Any) -> Rig:
     """A rig that has answered a ping at 0.01 s."""
     rig = Rig(**options)
@@ -128,16 +138,17 @@ def test_a_clock_that_fell_behind_is_a_reset_where_the_boot_is_another(
     rig.line.started, rig.line.boot = rig.clock.now() + 0.5, boot
     rig.clock.at(2.0, lambda: rig.line.say(op="result", id="c", status="ok"))
     assert rig.call() == outcome
-    assert rig.line.times("call") == ([0.02] if boot == "b" else [0.02, 1.04])
+    assert rig.line.times("call") == ([0.01] if boot == "b" else [0.01, 1.03])
 
 
 def test_it_is_sent_again_after_one_two_and_then_each_four_seconds() -> None:
-    rig = Rig(answers="")
-    rig.peer.status = None
+    rig = deaf()
+    began = rig.clock.passed
     assert rig.call(20.0) == ("fault", "timeout")
-    # A device that has never answered a ping is not asked before.
-    assert rig.line.times("call") == [0.0, 1.0, 3.0, 7.0, 11.0, 15.0, 19.0]
-    assert rig.clock.passed == 20.0
+    # A device that answers no pings is not asked before.
+    times = [round(at - began, 6) for at in rig.line.times("call")]
+    assert times == [0.0, 1.0, 3.0, 7.0, 11.0, 15.0, 19.0]
+    assert rig.clock.passed == began + 20.0 and len(rig.line.times("ping")) == 3
 
 
 @pytest.mark.parametrize(("word", "ends"), [(None, 10.01), (9.9, 19.9)])
@@ -161,8 +172,23 @@ def test_a_device_that_says_anything_within_ten_seconds_is_waited_for() -> None:
 
 
 def test_one_that_answers_no_pings_has_the_calls_whole_time() -> None:
-    rig = Rig(answers="")
-    assert rig.call(60.0) == ("fault", "timeout") and rig.clock.passed == 60.0
+    rig = deaf()
+    began = rig.clock.passed
+    assert rig.call(60.0) == ("fault", "timeout") and rig.clock.passed == began + 60.0
+
+
+@pytest.mark.parametrize("answers", ["call", "hello call"])
+def test_a_device_that_may_answer_pings_gets_no_call_before_it_has(answers: str) -> None:
+    """Its broker was gone, say, when the run opened it, and its pongs were lost."""
+    rig = Rig(answers=answers)
+    if answers == "call":
+        assert rig.call(3.0) == ("fault", "timeout") and rig.line.times("call") == []
+        assert not rig.peer.answers_no_pings
+        rig.line.answers.update(("ping", "hello"))
+        assert rig.call(3.0) == ("ok", None) and rig.peer.clock.known
+    else:
+        assert rig.call(3.0) == ("ok", None) and rig.peer.answers_no_pings
+        assert rig.line.times("call") == [pytest.approx(3 * (LATENCY + 0.2))]
 
 
 @pytest.mark.parametrize(("away", "outcome"), [(9.99, ("ok", None)), (10.02, ("fault", "link"))])
@@ -205,11 +231,12 @@ def test_a_rig_that_says_it_is_offline_has_five_seconds(gone: float, outcome: tu
 def test_an_ack_extends_the_call_to_two_seconds_after_its_eta(
     answered: float, outcome: tuple[str, str | None]
 ) -> None:
-    rig = Rig(answers="")
-    rig.clock.at(0.5, lambda: rig.line.say(op="ack", id="c", eta=29.5))
-    rig.clock.at(answered, lambda: rig.line.say(op="result", id="c", status="ok"))
+    rig = deaf()
+    rig.clock.at(0.63 + 0.5, lambda: rig.line.say(op="ack", id="c", eta=29.5))
+    rig.clock.at(0.63 + answered, lambda: rig.line.say(op="result", id="c", status="ok"))
     assert rig.call(5.0) == outcome
-    assert rig.line.times("call") == [0.0] and rig.clock.passed == min(answered, 32.0)
+    assert rig.line.times("call") == [0.63]
+    assert rig.clock.passed == pytest.approx(0.63 + min(answered, 32.0))
 
 
 def test_an_ack_extends_it_to_ten_times_its_time_at_most() -> None:

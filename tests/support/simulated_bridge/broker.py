@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from simulated_bridge.system import WORLD, Socket, process
@@ -41,8 +42,8 @@ class _BrokerEnd(Socket):
 class _Client:
     """What the broker knows of one connection."""
 
-    def __init__(self, broker: Broker, end: _BrokerEnd, far: Socket) -> None:
-        self.broker, self.end, self.far = broker, end, far
+    def __init__(self, broker: Broker, end: _BrokerEnd, far: Socket, chance: Random) -> None:
+        self.broker, self.end, self.far, self.chance = broker, end, far, chance
         self.name = ""
         self.will: tuple[str, bytes, bool] | None = None
         self.filters: list[tuple[str, int]] = []
@@ -186,17 +187,19 @@ class Broker:
         if name in self.parted:
             here.sleep(timeout or 5.0)
             raise TimeoutError("timed out")
-        here.sleep(here.random.choice(LATENCY))
+        label = process().label
+        there, back = here.stream(f"to the broker from {label}"), here.stream(f"from the broker to {label}")
+        here.sleep(there.choice(LATENCY))
         if not self.up:
             raise ConnectionRefusedError("connection refused")
         near, end = Socket(), _BrokerEnd()
         process().files.remove(end)
         near.peer, end.peer = end, near
-        near.latency = end.latency = lambda: here.random.choice(LATENCY)
+        near.latency, end.latency = lambda: back.choice(LATENCY), lambda: there.choice(LATENCY)
         self._sockets.setdefault(name, []).append((near, end))
         if name in self.parted:
             near.held, end.held = [], []
-        self.clients.append(_Client(self, end, near))
+        self.clients.append(_Client(self, end, near, here.stream(f"messages to {label}")))
         return near
 
     def route(self, topic: str, payload: bytes, *, retain: bool) -> None:
@@ -210,8 +213,8 @@ class Broker:
             if not self.disorder:
                 client.deliver(topic, payload)
                 continue
-            for _ in range(here.random.choice((0, 1, 1, 2, 2, 3))):
-                late = here.random.choice((0.0, 0.0, 0.5, 2.0, 6.0, 9.0))
+            for _ in range(client.chance.choice((0, 1, 1, 2, 2, 3))):
+                late = client.chance.choice((0.0, 0.0, 0.5, 2.0, 6.0, 9.0))
                 here.after(late, lambda client=client: client.deliver(topic, payload))  # type: ignore[misc]
 
     def part(self, name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 import serial
@@ -34,7 +33,7 @@ class Line:
         self.port: Port | None = None
         self.uart: Uart | None = None
         self.holder: Process | None = None
-        self.random = Random(WORLD[0].random.getrandbits(32))
+        self.random = WORLD[0].stream("line")
         self.on_word: Callable[[bool], None] = lambda stop: None
         self.on_open = lambda: None
 

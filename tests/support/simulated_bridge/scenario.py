@@ -41,7 +41,7 @@ COLLECTED = 40
 LENGTHS = (0.0, 0.05, 0.3, 1.0, 2.5, 6.0, 6.0, 30.0)
 """Lengths of a call that are drawn, in s."""
 LONG = (30.0, 30.0, 90.0)
-"""Lengths of a first call that every fault finds at work; the last one on a board without a watchdog."""
+"""Lengths of a first call that every fault finds at work; the last one where no watchdog ends it."""
 TIMEOUTS = (20.0, 20.0, 3.0)
 """Time-outs of a call that are drawn, in s."""
 BURST = 2.5
@@ -109,6 +109,7 @@ TOGETHER: Mapping[str, Sequence[Mapping[str, tuple[float, float]]]] = {
         {"host frozen": (5.5, 9.0)},
         {"cable out": (4.0, 14.0), "host killed": (0.1, 4.0)},
         {"board stalls": (1.5, 5.0), "host killed": (0.1, 4.0)},
+        {"rig process killed": (0.0, 0.0), "board reset": (0.1, 1.0)},
     ),
     "mqtt": (
         {"host frozen": (3.1, 5.0), "broker gone": (0.5, 4.0)},
@@ -116,10 +117,14 @@ TOGETHER: Mapping[str, Sequence[Mapping[str, tuple[float, float]]]] = {
         {"broker gone": (0.5, 5.0), "stop pressed": (0.0, 0.0)},
         {"disorder": (6.0, 10.0), "stopped by another": (0.0, 0.0)},
         {"stopped by another": (0.0, 0.0), "disorder": (6.0, 10.0)},
+        {"disorder": (5.0, 8.0), "host frozen": (3.1, 4.0)},
+        {"disorder": (5.0, 8.0), "host frozen": (3.1, 4.0)},
+        {"disorder": (6.0, 10.0), "board reset": (0.1, 0.5)},
+        {"disorder": (6.0, 10.0), "board reset": (0.1, 0.5)},
     ),
 }
 """Faults for each of which a safeguard of its own stands, where others do not mask it: half of the worlds
-have one of these, the second within the first."""
+have one of these, the second within the first, or in its aftermath."""
 LAST = 16.0
 """Latest moment of a fault, in s."""
 EARLY = 2.0
@@ -201,11 +206,16 @@ def drawn(seed: int) -> Scenario:
     random = Random(seed)
     link = random.choice(list(FAULTS))
     together = random.choice(TOGETHER[link]) if random.random() < 0.5 else {}
-    watchdog = random.choice(WATCHDOGS[link][1 if together else 0 :])
-    lasts = random.random() < (0.7 if together else 0.3)
+    disorder = "disorder" in together
+    watchdog = random.choice(WATCHDOGS[link][2 * disorder or bool(together) :])
+    lasts = random.random() < (0.9 if disorder else 0.7 if together else 0.3)
     calls = tuple(
         (
-            *((random.choice(LONG if not watchdog else LONG[:-1]),) if lasts and not run else ()),
+            *(
+                (random.choice(LONG[1:] if disorder else LONG if not watchdog else LONG[:-1]),)
+                if lasts and not run
+                else ()
+            ),
             *(random.choice(LENGTHS) for _ in range(random.randrange(1, 5 - lasts))),
         )
         for run in range(random.choice((1, 2, 2)))
@@ -215,7 +225,8 @@ def drawn(seed: int) -> Scenario:
         # What disturbs a board's start must be there when a run opens it.
         at = random.uniform(0.0, EARLY if kind == "board stalls" else random.choice((EARLY, LAST)))
         if faults:
-            at = faults[0].at + random.uniform(0.0, max(0.5, faults[0].seconds))
+            first = faults[0]
+            at = first.at + random.uniform(0.0, max(0.5, first.seconds or AFTERMATH.get(first.kind, 0.0)))
         faults.append(Fault(kind, round(at, 3), round(random.uniform(*span), 3)))
     for _ in range(random.choice((0, 0, 1) if together else (0, 1, 1, 2, 2, 3, 3, 4, 5))):
         kinds = [kind for kind in FAULTS[link] if watchdog or kind not in ENDS or not _ends(faults)]
@@ -242,8 +253,11 @@ def drawn(seed: int) -> Scenario:
         coast=random.choice((0.0, 0.05, 0.3, 0.8)),
         confirms=random.random() < 0.5,
         unwinds=random.choice((0.0, 0.0, 0.5, 1.5)),
-        timeout=random.choice(TIMEOUTS),
-        thinks=random.choice((2.0, 5.0) if "disorder" in together else (0.0, 0.0, 0.5, 2.0)),
+        # Messages are late where a time-out is short, and a fault comes between two calls.
+        timeout=random.choice((20.0, 3.0, 3.0) if disorder and "host frozen" not in together else TIMEOUTS),
+        thinks=random.choice(
+            (0.0, 0.0, 2.0, 5.0) if together.keys() & {"disorder", "board reset"} else (0.0, 0.0, 0.5, 2.0)
+        ),
         watchdog=watchdog,
         slow=random.choice((0.0, 0.0, 0.1, 0.3, 0.3)) if link == "serial" else 0.0,
         resets=random.random() < 0.2,
@@ -346,7 +360,7 @@ class Bridge:
 
     def run(self) -> Mapping[str, str]:
         """Let it happen, and return what did not hold."""
-        world = self.world
+        world, pauses = self.world, self.world.stream("pauses")
         try:
             for fault in self.plan.faults:
                 world.after(fault.at, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
@@ -355,7 +369,7 @@ class Bridge:
                 if not world.run(world.now + LONGEST, lambda: self._host_is_gone()):
                     self._stuck(f"run {number}")
                     return world.findings
-                world.run(world.now + world.random.choice((0.0, 0.5, 3.0)))
+                world.run(world.now + pauses.choice((0.0, 0.5, 3.0)))
             # Once all faults are over, a run must work.
             ends = (one.at + one.seconds + max(6.0, AFTERMATH.get(one.kind, 0.0)) for one in self.plan.faults)
             world.run(max([world.now, *(START + one for one in ends)]))
@@ -591,7 +605,8 @@ class Simulations:
                 self._log.path.unlink()
             self._log = RunLog(Path(self._folder.name) / f"{self._runs}.db")
             # Nothing here is kept.
-            self._log.connection.execute("PRAGMA synchronous = OFF")
+            for pragma in ("synchronous = OFF", "locking_mode = EXCLUSIVE", "cache_size = -64000"):
+                self._log.connection.execute(f"PRAGMA {pragma}")
         self._runs += 1
         if self._runs % COLLECTED == 0:
             gc.collect()

@@ -1,14 +1,17 @@
 """Virtual time, and threads of simulated processes that run one at a time in an order drawn by a seed.
 
 A thread is a greenlet. It gives way only where it waits, and at the points where a real one is likely to be
-overtaken: locks, queues, and output. Nothing here knows of the bridge.
+overtaken: locks, queues, and output. Each thread and each source of faults draws from a stream of its own, so
+that a lock more in one of them changes nothing that another draws. Nothing here knows of the bridge.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -21,6 +24,7 @@ MOST_TURNS = 200_000
 """Turns of threads after which a world that goes on is livelocked."""
 OVERTAKEN = 0.05
 """Probability that a thread is overtaken where it could be."""
+_LOG_NOT = math.log(1 - OVERTAKEN)
 DELAYS = (0.0, 0.0, 0.0, 0.0005, 0.004, 0.03)
 """Seconds for which an overtaken thread waits for its processor."""
 
@@ -55,6 +59,7 @@ class Process:
 
     def __init__(self, world: World, machine: Machine, name: str, kind: str = "") -> None:
         self.world, self.machine, self.name, self.kind = world, machine, name, kind
+        self.label = world.numbered(name)
         self.pid = next(world.pids)
         self.frozen = self.stopped = self.dead = False
         self.status: int | None = None
@@ -105,7 +110,8 @@ class Process:
             if not freezes:
                 self.stood_still.append((self._frozen_at, world.now))
                 held, self._held = self._held, []
-                world.ready += held
+                for task in held:
+                    world.make_ready(task)
 
         return thaw
 
@@ -149,6 +155,10 @@ class Task:
 
     def __init__(self, process: Process, act: Callable[[], object], name: str) -> None:
         self.process, self.name = process, name
+        self.random = process.world.stream(f"{process.label}, {name}")
+        self.until_overtaken = 0
+        """Points where it could be overtaken before the one where it is."""
+        self.draw_overtaken()
         self.token = 0
         self.parked = self.woken = self.done = False
         self.joiners: list[Task] = []
@@ -157,7 +167,11 @@ class Task:
         world = process.world
         self.greenlet = greenlet(self._run, world.hub)
         world.tasks.append(self)
-        world.ready.append(self)
+        world.make_ready(self)
+
+    def draw_overtaken(self) -> None:
+        """Draw where it is overtaken next."""
+        self.until_overtaken = int(math.log(1 - self.random.random()) / _LOG_NOT)
 
     def _run(self) -> None:
         world = self.process.world
@@ -183,15 +197,14 @@ class World:
 
     Attributes:
         now: the time, in s.
-        random: what every choice is drawn from.
         findings: what broke an invariant: its name, and one line.
         trace: what happened, where it is kept.
     """
 
     def __init__(self, seed: int, *, traced: bool = False) -> None:
         self.now = START
-        self.random = Random(seed)
-        self.draw = self.random.random
+        self._seed, self._names = seed, Counter[str]()
+        self.tokens = self.stream("tokens")
         self.hub = getcurrent()
         self.pids = itertools.count(1000)
         self.numbers = itertools.count(10_000)
@@ -206,6 +219,23 @@ class World:
         self.trace: list[str] | None = [] if traced else None
         self._timers: list[tuple[float, int, Any, int, float]] = []
         self._count = itertools.count()
+
+    def numbered(self, name: str) -> str:
+        """Return a name with its number among those of this name."""
+        self._names[name] += 1
+        return f"{name} {self._names[name]}"
+
+    def stream(self, name: str) -> Random:
+        """Return the next stream of random numbers of this name, which depends on it and the seed alone."""
+        return Random(f"{self._seed}, {self.numbered(name)}")
+
+    def make_ready(self, task: Task) -> None:
+        """Let a thread run, before or behind others that can."""
+        ready = self.ready
+        if ready:
+            ready.insert(int(task.random.random() * (len(ready) + 1)), task)
+        else:
+            ready.append(task)
 
     @property
     def this(self) -> Task:
@@ -238,10 +268,10 @@ class World:
 
     def run(self, until: float, done: Callable[[], bool] = lambda: False) -> bool:
         """Let the world go on to a moment, or until `done`; return whether it is."""
-        choose, ready = self.random.random, self.ready
+        ready = self.ready
         while not done():
             if ready:
-                task = ready.pop(int(choose() * len(ready)) if len(ready) > 1 else 0)
+                task = ready.pop()
                 process = task.process
                 if process.dead or task.done:
                     continue
@@ -267,7 +297,7 @@ class World:
                         self._time_out(act, slept)
                     else:
                         act.parked, act.woken = False, False
-                        ready.append(act)
+                        self.make_ready(act)
             else:
                 self.now = max(self.now, until)
                 return done()
@@ -282,10 +312,11 @@ class World:
         if self.over:
             raise GreenletExit
         task = self.this
-        task.token += 1
+        task.token = token = task.token + 1
         task.parked = True
         if seconds is not None:
-            self._time_out(task, seconds if seconds > 0 else 0.0)
+            until = self.now + seconds if seconds > 0 else self.now
+            heapq.heappush(self._timers, (until, next(self._count), task, token, task.process.machine.asleep))
         self.hub.switch()
         if self.over:
             raise GreenletExit
@@ -295,7 +326,7 @@ class World:
         """Wake a thread that waits."""
         if task.parked:
             task.parked, task.woken = False, True
-            self.ready.append(task)
+            self.make_ready(task)
 
     def sleep(self, seconds: float) -> None:
         """Have this thread wait."""
@@ -303,13 +334,13 @@ class World:
 
     def overtake(self) -> None:
         """Let other threads overtake this one, now and then."""
-        if not self.over and self.draw() < OVERTAKEN:
-            self.overtaken()
-
-    def overtaken(self) -> None:
-        """Let other threads overtake this one."""
-        if self.current is not None:
-            self.park(self.random.choice(DELAYS))
+        task = self.current
+        if task is not None:
+            if task.until_overtaken and not self.over:
+                task.until_overtaken -= 1
+            elif not self.over:
+                task.draw_overtaken()
+                self.park(task.random.choice(DELAYS))
 
     def end(self) -> None:
         """Drop all threads."""

@@ -22,8 +22,9 @@ from typing import Any
 
 from greenlet import GreenletExit
 
-from simulated_bridge.scheduler import OVERTAKEN, Process, Task, World
+from simulated_bridge.scheduler import Process, Task, World
 
+MSG_DONTWAIT, MSG_PEEK = int(socket.MSG_DONTWAIT), int(socket.MSG_PEEK)
 READING = 1e-7
 """Seconds that a reading of a clock takes: a loop that waits for a moment comes to it."""
 WORLD: list[World] = []
@@ -54,11 +55,15 @@ class Lock:
         here = WORLD[0]
         if here.over:
             return True
-        if here.draw() < OVERTAKEN:
-            here.overtaken()
+        task = here.current
+        if task is not None:
+            if task.until_overtaken:
+                task.until_overtaken -= 1
+            else:
+                here.overtake()
         if self._depth and not self._wait(blocking, timeout):
             return False
-        self._owner, self._depth = here.current, 1
+        self._owner, self._depth = task, 1
         return True
 
     def _wait(self, blocking: bool, timeout: float) -> bool:
@@ -119,17 +124,17 @@ class RLock(Lock):
 class Waiters:
     """Threads that wait for something."""
 
-    __slots__ = ("_tasks",)
+    __slots__ = ("tasks",)
 
     def __init__(self) -> None:
-        self._tasks: list[Task] = []
+        self.tasks: list[Task] = []
 
     def wait_for(self, done: Callable[[], Any], timeout: float | None) -> Any:
         here = WORLD[0]
         if (result := done()) or here.over:
             return result
         until = None if timeout is None else here.now + timeout
-        tasks = self._tasks
+        tasks = self.tasks
         while not (result := done()):
             left = None if until is None else until - here.now
             if left is not None and left <= 0:
@@ -141,17 +146,17 @@ class Waiters:
         return result
 
     def wake(self, most: int | None = None) -> None:
-        if self._tasks:
-            woken, self._tasks[:most] = self._tasks[:most], []
+        if self.tasks:
+            woken, self.tasks[:most] = self.tasks[:most], []
             for task in woken:
                 WORLD[0].unpark(task)
 
     def add(self, task: Task) -> None:
-        self._tasks.append(task)
+        self.tasks.append(task)
 
     def drop(self, task: Task) -> None:
-        if task in self._tasks:
-            self._tasks.remove(task)
+        if task in self.tasks:
+            self.tasks.remove(task)
 
 
 class Event:
@@ -175,9 +180,17 @@ class Event:
         self._set = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        if self._set:
-            return True
-        return bool(self._waiters.wait_for(self.is_set, timeout))
+        here = WORLD[0]
+        if self._set or here.over:
+            return self._set
+        # Most waits are a watchdog's ticks: the short way for one that no one ends.
+        task, tasks = here.this, self._waiters.tasks
+        tasks.append(task)
+        if not here.park(timeout):
+            if task in tasks:
+                tasks.remove(task)
+            return self._set
+        return self._set or bool(self._waiters.wait_for(self.is_set, timeout))
 
 
 class Condition:
@@ -377,10 +390,12 @@ class Socket(File):
         return
 
     def recv(self, size: int, flags: int = 0) -> bytes:
+        # Without its enumeration: a host receives often.
+        flags = int(flags)
         here = WORLD[0]
         if here.over:
             raise GreenletExit
-        if not self.readable() and (self._timeout == 0.0 or flags & socket.MSG_DONTWAIT):
+        if not self.readable() and (self._timeout == 0.0 or flags & MSG_DONTWAIT):
             raise BlockingIOError
         if not self.watchers.wait_for(lambda: self.readable() or self.closed, self._timeout):
             raise TimeoutError("timed out")
@@ -389,7 +404,7 @@ class Socket(File):
         if self.closed:
             raise OSError("bad file descriptor")
         data = bytes(self.inbox[:size])
-        if not flags & socket.MSG_PEEK:
+        if not flags & MSG_PEEK:
             del self.inbox[:size]
         return data
 
@@ -611,7 +626,8 @@ class Popen:
         self.pid = self._process.pid
         for number in pass_fds:
             here.files[number].hold(self._process)
-        child, started = self._process, here.random.choice((0.05, 0.2, 0.6))
+        start = here.stream(f"start of {self._process.label}")
+        child, started = self._process, start.choice((0.05, 0.2, 0.6))
 
         class Input(BytesIO):
             def close(self) -> None:
@@ -678,7 +694,7 @@ def sleep(seconds: float) -> None:
 
 
 def token_hex(size: int = 8) -> str:
-    return f"{WORLD[0].random.getrandbits(8 * size):0{2 * size}x}"
+    return f"{WORLD[0].tokens.getrandbits(8 * size):0{2 * size}x}"
 
 
 def uuid4() -> Any:
