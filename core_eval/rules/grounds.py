@@ -31,6 +31,7 @@ from core_eval.text.notation import (
     the_time,
     times,
     unit_of,
+    without_day_ranges,
 )
 from core_eval.text.values import ROUNDING, is_number
 
@@ -218,7 +219,8 @@ class Told:
             for names, numbers in text.records:
                 if names & named:
                     pool += ((text, number) for number in numbers)
-        for text in self.texts:
+        # A policy has many amounts; those that the user said last come before them.
+        for text in self._newest_first():
             if text.kind is not PlaceKind.RESULT:
                 pool += ((text, number) for number in text.numbers)
         found: dict[float, None] = {}
@@ -389,7 +391,7 @@ def _has_letters(words: str, number: Quantity) -> bool:
 def _specifics(text: str) -> list[str]:
     """Return the parts of a text that must stand somewhere: numbers with units, dates, times, ids, names."""
     found = []
-    rest = text
+    rest = without_day_ranges(text)
     for pattern in MOMENTS:
         found += [match[0] for match in pattern.finditer(rest)]
         rest = pattern.sub(" ; ", rest)
@@ -407,6 +409,9 @@ def _moves(said: str, day: date) -> Iterator[tuple[str, Callable[[date], bool]]]
         if f" {word} " in said:
             days = {"today": 0, "yesterday": -1, "day before": -1}.get(word, 1)
             yield word, partial(_is_moved, day, (days,))
+    for word, weeks in (("this week", 0), ("next week", 1)):
+        if f" {word} " in said:
+            yield word, lambda given, weeks=weeks: given < day and _weeks_between(given, day) == weeks  # type: ignore[misc]
     for found in re.finditer(rf" (\d+|a|{'|'.join(SMALL_NUMBERS)}) (day|week)s? ", said):
         word = found[1]
         count = 1 if word == "a" else int(word) if word.isdigit() else SMALL_NUMBERS.index(word)
@@ -416,6 +421,11 @@ def _moves(said: str, day: date) -> Iterator[tuple[str, Callable[[date], bool]]]
     weekday = WEEKDAYS[day.weekday()]
     if f" {weekday} " in said:
         yield weekday, lambda given: 0 < (day - given).days <= 14
+
+
+def _weeks_between(earlier: date, later: date) -> int:
+    """Return how many Mondays lie between two days."""
+    return ((later - earlier).days + earlier.weekday()) // 7
 
 
 def _is_moved(day: date, moves: Sequence[int], given: date) -> bool:

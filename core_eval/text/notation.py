@@ -96,6 +96,13 @@ _SPOKEN = re.compile(
 )
 MOMENTS = (_ISO_DATE, _NUMERIC_DATE, _COMPACT, _DAY_FIRST, _MONTH_FIRST, _CLOCK, _HOUR)
 """How dates and times of day are written."""
+_DAY_RANGES = (
+    (re.compile(r"\b(\d{4}-\d\d-)(\d\d)\s?[/\u2013-]\s?(\d\d)\b(?![-/\d])"), r"\1\2 ; \1\3"),
+    (
+        re.compile(rf"\b({_MONTH}) (\d{{1,2}})\s?[/\u2013-]\s?(\d{{1,2}})\b(?![-/\d])(,? \d{{4}}\b)?", re.I),
+        r"\1 \3\5 ; \1 \4\5",
+    ),
+)
 _WORD = re.compile(r"[^\W_]+")
 NAME_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _VAGUE_NAMES = frozenset(
@@ -245,6 +252,13 @@ def dates(text: str) -> Iterator[tuple[int | None, int, int]]:
         for found in pattern.finditer(text):
             year, month = found["year"], _MONTHS.index(found["month"].casefold()) + 1
             yield None if year is None else int(year), month, int(found["day"])
+
+
+def without_day_ranges(text: str) -> str:
+    """Return a text in which two days of a month are two dates: `May 16-17`, `2024-05-20/30`."""
+    for pattern, dates_of in _DAY_RANGES:
+        text = pattern.sub(dates_of, text)
+    return text
 
 
 def the_dates(text: str) -> list[date]:

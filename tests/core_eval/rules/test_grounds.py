@@ -128,6 +128,44 @@ def test_counts_days_and_durations_are_derived() -> None:
     assert place("2025-09-19", prompt="Today is 17 September 2025: book for tomorrow") == "nowhere"
 
 
+@pytest.mark.parametrize(
+    ("day", "words", "where"),
+    [
+        ("2025-09-22", "sometime next week?", "derived"),
+        ("2025-09-28", "sometime next week?", "derived"),
+        ("2025-09-29", "sometime next week?", "nowhere"),
+        ("2025-09-21", "sometime next week?", "nowhere"),
+        ("2025-09-19", "later this week", "derived"),
+        ("2025-09-16", "later this week", "nowhere"),
+    ],
+)
+def test_a_day_of_a_week_that_is_named_is_derived(day: str, words: str, where: str) -> None:
+    assert place(day, prompt=f"Today is 17 September 2025. Book a flight {words}") == where
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("Flights on May 16-17, 2024 were cancelled", "result"),
+        ("Flights on May 16-18, 2024 were cancelled", "nowhere"),
+        ("Flights on 2024-05-16/17 were cancelled", "result"),
+        ("Flights on 2024-05-16/18 were cancelled", "nowhere"),
+    ],
+)
+def test_both_days_of_a_range_are_looked_for(text: str, where: str) -> None:
+    given = {"outbound": "2024-05-16", "return": "2024-05-17"}
+    assert place(text, heard="Cancel them.", result=given) == where
+
+
+def test_what_the_user_said_last_is_added_up_before_the_amounts_of_a_policy() -> None:
+    policy = " ".join(f"Fee {number}: ${number * 97}." for number in range(1, 20))
+    told = Told(policy, [tool("book", amount={"type": "number"})])
+    told.take(Call("look", {}, result={"cards": [{"amount": 39.0}]}))
+    told.hear("The one for $106, please.")
+    ((_, found),) = told.places(Call("book", {"amount": 67}))
+    assert (found.kind.value, found.text) == ("derived", "106 - 39")
+
+
 def test_defaults_and_listed_values_stand_in_the_schema() -> None:
     assert place(7.5, default=7.5) == "schema"
     assert place("late", enum=["late", "lost"]) == "schema"
