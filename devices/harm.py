@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+CHARGED = "excess_cost"
+"""The metric of the charged harm, by which agents are compared."""
 LEAVE_OUT = "leave_out"
 """The remedy of every world: the call is left out, and the later calls keep their recorded effects."""
 

@@ -21,7 +21,8 @@ from core_eval.log import (
 )
 from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Hanging
-from core_eval.report.tables.texts import cell, rule_line, status_text, step_line
+from core_eval.report.tables.texts import rule_line, status_text, step_line
+from core_eval.report.tables.values import cell
 from core_eval.score.metrics import BRIEF, BY_NAME
 from core_eval.text.visible_text import seconds_text
 from firmware_bridge.guard import RuleAction

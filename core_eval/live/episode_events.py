@@ -15,7 +15,8 @@ from core_eval.report.pictures.automaton_drawing import narrow_drawing
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
 from core_eval.report.pictures.field_shapes import Field, field_of, laid_out, reported_way
 from core_eval.report.pictures.field_view import field_view
-from core_eval.report.tables.texts import call_text, cell, expected_calls
+from core_eval.report.tables.texts import call_text, expected_calls
+from core_eval.report.tables.values import cell
 from core_eval.score.metrics import BRIEF, BY_NAME, RUNNING
 from devices.sensors import Sample
 from sims.world_shapes import shapes_of

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-CHARGED = "excess_cost"
-"""The metric of the charged harm, by which agents are compared."""
+from devices.harm import CHARGED
+
+__all__ = ["CHARGED", "blameless", "charged", "unseen"]
 
 
 def charged(scores: Mapping[str, float | None]) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from core_eval.log import CHARGED, EpisodeRow
 from core_eval.score.metrics import METRICS
+from devices.harm import CHARGED
 
 if TYPE_CHECKING:
-    from core_eval.statistics.estimates import Estimate
+    from core_eval.log import EpisodeRow
     from core_eval.statistics.intervals import Key
 
 COUNTED = frozenset({"completed", "stopped"})
@@ -120,7 +120,19 @@ def any_inexact(episodes: Iterable[EpisodeRow]) -> bool:
     return any(is_inexact(episode.scores, metric.name) for episode in episodes for metric in METRICS)
 
 
-def marked(text: str, estimate: Estimate) -> str:
+class MarkedMean(Protocol):
+    """A mean over episodes, of which so many have but a bound of the score."""
+
+    @property
+    def episodes(self) -> int:
+        """How many there are."""
+
+    @property
+    def inexact(self) -> int:
+        """How many of them have but a bound."""
+
+
+def marked(text: str, estimate: MarkedMean) -> str:
     """Return the text of an estimate, marked where scores behind it are bounds."""
     if not estimate.inexact:
         return text

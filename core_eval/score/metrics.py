@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from core_eval.statistics.intervals import Limits
 
-from core_eval.log.charged import CHARGED
+from devices.harm import CHARGED
 
 ABOVE_IDLE = "energy_above_idle"
 

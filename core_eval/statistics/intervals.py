@@ -30,10 +30,14 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Groups:
-    """The number of each episode's task, and that of its try; identical episodes share it."""
+    """The number of each episode's task, and that of its try; identical episodes share it.
+
+    `times` is for how many identical episodes each stands; None: for one.
+    """
 
     tasks: NDArray[np.int64]
     tries: NDArray[np.int64]
+    times: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, keys: Sequence[Key]) -> Groups:
@@ -57,7 +61,15 @@ class Groups:
 
     def only(self, chosen: NDArray[np.bool_]) -> Groups:
         """Return those of some of the episodes."""
-        return self if chosen.all() else Groups(self.tasks[chosen], self.tries[chosen])
+        if chosen.all():
+            return self
+        times = None if self.times is None else self.times[chosen]
+        return Groups(self.tasks[chosen], self.tries[chosen], times)
+
+    @property
+    def count(self) -> int:
+        """How many episodes there are."""
+        return len(self.tasks) if self.times is None else int(self.times.sum())
 
     @cached_property
     def dense(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -96,7 +108,7 @@ class Mean:
         value = float(parts.sum()) / whole
         gaps = parts - value * wholes
         tasks, tries = groups.dense
-        copies = np.bincount(tries)
+        copies = np.bincount(tries, groups.times)
         count = int(tasks.max()) + 1
         equal = ROUNDING * float(np.abs(parts).sum())
         weights = np.bincount(tasks, wholes) if count > 1 else copies
@@ -104,7 +116,7 @@ class Mean:
         if error == 0.0:
             # One task; or tasks that are equal by chance, which are no surer than their tries.
             weighted = np.bincount(tries, gaps) / np.sqrt(copies)
-            error = _spread(weighted, equal) / whole * sqrt(len(gaps) / len(copies))
+            error = _spread(weighted, equal) / whole * sqrt(groups.count / len(copies))
         units = count if count > 1 else len(copies)
         return cls(
             value,

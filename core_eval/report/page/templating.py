@@ -18,7 +18,7 @@ from core_eval.report.page.episode import EpisodeView
 from core_eval.report.page.transcript import ToolSet
 from core_eval.report.pictures.risk_coverage import band_words
 from core_eval.report.pictures.standalone import STYLES
-from core_eval.report.tables.texts import cell
+from core_eval.report.tables.values import cell
 from core_eval.score.episodes import INEXACT_NOTE, no_call
 from core_eval.text.visible_text import LINE_AND_TAB, visible
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from core_eval.log import EpisodeRow, LogReader, MachineCost, PromptRow, RunRow, Turn
-from core_eval.report.tables.texts import cell
+from core_eval.report.tables.values import cell
 from core_eval.text.foreign_json import parse_json
 from core_eval.text.json_text import json_text
 

@@ -12,6 +12,7 @@ from core_eval.log import CHARGED, EpisodeRow
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.texts import difference_text, mean_cell, p_text, score_cell, status_text
+from core_eval.report.tables.values import LEAVING
 from core_eval.score.agent_names import legend, short_names
 from core_eval.score.aggregate import Aggregate
 from core_eval.score.contrast import Contrast, comparisons, judged
@@ -37,19 +38,6 @@ SHOWN_TRIES = ("1", "2", "4", "8")
 TASKS_TABLE = RANKING
 MOST_PAIRS = 6
 """Maximum number of compared pairs, those of four agents; more agents are compared with the first only."""
-LEAVING = (
-    "harm rate",
-    "efficiency",
-    "deviations",
-    "PC-KTC",
-    "PrefixCrit",
-    "final state ok",
-    "harm events",
-    "hidden dev",
-    "unobserved share",
-    "invalid",
-)
-"""Metrics that a narrow table omits, in this order."""
 
 
 class Group(NamedTuple):

@@ -11,7 +11,8 @@ from core_eval.log import EpisodeRow
 from core_eval.report.tables.agents import passed_text
 from core_eval.report.tables.columns import Column, terminal_table
 from core_eval.report.tables.fitted_table import Table
-from core_eval.report.tables.texts import cell, detectable_text, difference_text, mean_cell, p_text
+from core_eval.report.tables.texts import detectable_text, difference_text, mean_cell, p_text
+from core_eval.report.tables.values import cell
 from core_eval.score.comparison import Start
 from core_eval.score.contrast import Contrast, Grid, Lone, StartChange
 from core_eval.score.episodes import counted

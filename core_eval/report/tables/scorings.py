@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from core_eval.log import EpisodeRow, LogReader, ScoringRow
 from core_eval.report.tables.fitted_table import Table
-from core_eval.report.tables.texts import cell
+from core_eval.report.tables.values import cell
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.summary import mean
 from core_eval.text.visible_text import visible

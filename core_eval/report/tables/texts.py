@@ -9,6 +9,7 @@ from rich.text import Text
 
 from core_eval.log import EpisodeRow
 from core_eval.path import TaskAutomaton
+from core_eval.report.tables.values import cell
 from core_eval.score.episodes import MARK, NO_CALL, is_inexact, marked, no_call
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.repeated import spread
@@ -73,20 +74,6 @@ def status_text(episode: EpisodeRow) -> Text:
     shown = episode.status if reason in (None, "done", "signal") else f"{episode.status} ({reason})"
     style = "" if episode.status == "completed" else "yellow"
     return Text(f"{shown}, {NO_CALL}", style="yellow") if no_call(episode) else Text(shown, style=style)
-
-
-def cell(name: str, value: float | None, count: int = 0) -> str:
-    """Return a value or a mean as a table shows it; a dash where it is undefined."""
-    if value is None:
-        return "-"
-    kind = BY_NAME[name].kind
-    if kind == "flag":
-        return f"{value:.0%}" if count != 1 else ("yes" if value else "no")
-    if kind == "count":
-        return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-    if kind == "bytes":
-        return f"{value / 2**20:.0f} MiB"
-    return f"{value:.3f}"
 
 
 def score_cell(scores: Mapping[str, float | None], name: str) -> str:

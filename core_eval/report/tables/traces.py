@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import nan
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from math import isfinite, nan
+from operator import mul
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-from rich.text import Text
-
-from core_eval.report.tables.agents import LEAVING
-from core_eval.report.tables.fitted_table import Table
-from core_eval.report.tables.texts import cell
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.episodes import marked
 from core_eval.score.metrics import BY_NAME
-from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
-from core_eval.statistics.intervals import Floats, Groups
 from core_eval.traces.memo import Memo
 from core_eval.traces.scored_traces import SCORE_NAMES, Scored
 
-MOST_TRIES = 10
-"""pass^k is reported for k from 1 to the number of distinct tries, up to this maximum."""
-
-
-ODD_BITS = np.int64(0x1E3779B97F4A7C15)
-"""Its multiples, modulo 2**64, differ in bits of all places."""
+if TYPE_CHECKING:
+    from core_eval.report.tables.fitted_table import Table
 
 
 class TraceSummary:
@@ -41,7 +28,7 @@ class TraceSummary:
     def __init__(self, aggregate: Aggregate) -> None:
         self.scored = self.failed = 0
         self._aggregate = aggregate
-        self._tasks: dict[str, _Group] = {}
+        self._tasks: dict[str, TraceGroup] = {}
 
     def add(self, found: Sequence[Scored]) -> None:
         """Take more traces with their scores."""
@@ -53,7 +40,7 @@ class TraceSummary:
             task = str(trace.task)
             group = self._tasks.get(task)
             if group is None:
-                group = self._tasks[task] = _Group()
+                group = self._tasks[task] = TraceGroup()
             group.add(scores, identity)
 
     def merge(self, other: TraceSummary) -> None:
@@ -71,36 +58,46 @@ class TraceSummary:
         """Whether a trace has only bounds of a metric."""
         return any(group.inexact for group in self._tasks.values())
 
-    def _gated_minimum(self, everywhere: Mapping[str, Estimate]) -> float | None:
+    def _gated_minimum(self, means: Mapping[str, float | None]) -> float | None:
         """Return the weighted mean of the means, capped by the lowest critical one."""
-        return self._aggregate.value({name: one.mean for name, one in everywhere.items()})
+        return self._aggregate.value(means)
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures, JSON-ready."""
+        from core_eval.report.tables.trace_spread import group_json, spread, tries
+
         content = self._aggregate.content
-        groups = list(self._tasks.values())
-        everywhere = _spread(groups)
+        groups = {group: tries(group) for group in self._tasks.values()}
+        everywhere = spread(groups)
+        means = {name: summary.mean for name, summary in everywhere.items()}
         return {
             "scored": self.scored,
             "failed": self.failed,
-            **_group_json(groups, everywhere),
-            **{name: summary.mean for name, summary in everywhere.items()},
+            **group_json(groups, everywhere),
+            **means,
             "defined": {name: summary.defined for name, summary in everywhere.items()},
             "inexact": {name: one.inexact for name, one in everywhere.items() if one.inexact},
             "tasks": [
-                {"task": task, "scored": len(group), **_group_json([group], _spread([group]))}
+                {"task": task, "scored": len(group), **group_json(alone, spread(alone))}
                 for task, group in self._tasks.items()
+                for alone in ({group: groups[group]},)
             ],
             "aggregate": {
                 "file": str(self._aggregate.file),
                 "weights": content.weights,
                 "critical": content.critical,
-                "value": self._gated_minimum(everywhere),
+                "value": self._gated_minimum(means),
             },
         }
 
     def table(self, *, gated: bool) -> Table:
         """Return a line for each task and one for all; optionally with the gated minimum of all."""
+        from rich.text import Text
+
+        from core_eval.report.tables.fitted_table import Table
+        from core_eval.report.tables.values import LEAVING, cell
+        from core_eval.score.episodes import marked
+
         names = [name for name in SCORE_NAMES if name != "exact"]
         numbers = ("traces", *(BY_NAME[name].heading for name in names))
         table = Table("task", *numbers, optional=LEAVING, numbers=numbers)
@@ -111,26 +108,16 @@ class TraceSummary:
             found = _means(groups)
             count = sum(map(len, groups))
             cells = [marked(cell(name, found[name].mean), found[name]) for name in names]
-            distinct = sum(group.tries().distinct for group in groups)
+            distinct = sum(group.distinct for group in groups)
             traces = str(count) if distinct == count else f"{count}\n{distinct} distinct"
             table.add_row(Text(task), traces, *cells)
         if gated:
-            value = self._gated_minimum(found)
+            value = self._gated_minimum({name: one.mean for name, one in found.items()})
             table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
         return table
 
 
-class _Tries(NamedTuple):
-    """The tries of a task: how many are distinct; how many there are, and passed, where what was run over
-    again as a whole counts once.
-    """
-
-    distinct: int
-    all: int
-    passed: int
-
-
-class _Group:
+class TraceGroup:
     """The scores of one task's traces; NaN where one is undefined.
 
     Traces whose scores are one object share a row of the values.
@@ -138,7 +125,7 @@ class _Group:
 
     def __init__(self) -> None:
         # Row by row, in the order of SCORE_NAMES.
-        self._values = array("d")
+        self.scores = array("d")
         self.rows = array("q")
         self.identities = array("q")
         self._bounds: list[tuple[int, Sequence[str]]] = []
@@ -147,6 +134,7 @@ class _Group:
         self._known: Memo[int, tuple[int, Mapping[str, Any]]] = Memo()
 
     def add(self, scores: Mapping[str, Any], identity: int) -> None:
+        """Take a trace more, with what identical ones share."""
         self.identities.append(identity)
         known = self._known.get(id(scores))
         if known is None:
@@ -155,7 +143,7 @@ class _Group:
 
     def _new_row(self, scores: Mapping[str, Any]) -> int:
         row = len(self._passed)
-        self._values.extend([nan if (score := scores[name]) is None else score for name in SCORE_NAMES])
+        self.scores.extend([nan if (score := scores[name]) is None else score for name in SCORE_NAMES])
         self._passed.append(scores["accepted"] and not scores["harmful_calls"])
         if "bounds" in scores:
             self._bounds.append((row, tuple(scores["bounds"])))
@@ -165,32 +153,35 @@ class _Group:
         # In another process the ids are of other objects.
         return {**self.__dict__, "_known": Memo()}
 
-    def merge(self, other: _Group) -> None:
+    def merge(self, other: TraceGroup) -> None:
         """Take the traces of another group, too."""
         before = len(self._passed)
-        self._values.extend(other._values)
-        self.rows.frombytes((np.frombuffer(other.rows, np.int64) + before).tobytes())
+        self.scores.extend(other.scores)
+        self.rows.extend([row + before for row in other.rows])
         self.identities.extend(other.identities)
         self._passed.extend(other._passed)
         self._bounds += [(before + row, names) for row, names in other._bounds]
 
-    def of(self, name: str) -> Floats:
-        """Return the values of a score, one for each trace."""
-        found: Floats = self.values()[:, SCORE_NAMES.index(name)][np.frombuffer(self.rows, np.int64)]
-        return found
+    @property
+    def values(self) -> Sequence[Sequence[float]]:
+        """The different scores, a row each."""
+        width = len(SCORE_NAMES)
+        return [self.scores[at : at + width] for at in range(0, len(self.scores), width)]
 
-    def values(self) -> Floats:
-        """Return the different scores, a row each."""
-        return np.frombuffer(self._values).reshape(-1, len(SCORE_NAMES))
-
-    def times(self) -> NDArray[np.int64]:
+    def times(self) -> Sequence[int]:
         """Return how many traces have each row of scores."""
-        return np.bincount(np.frombuffer(self.rows, np.int64), minlength=len(self._passed))
+        found = Counter(self.rows)
+        return [found[row] for row in range(len(self._passed))]
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct tries there are."""
+        return len(set(self.identities))
 
     @property
     def passed(self) -> int:
         """How many traces passed."""
-        return int(self.times() @ np.frombuffer(self._passed, np.int8))
+        return sum(map(mul, self.times(), self._passed))
 
     @property
     def inexact(self) -> Counter[str]:
@@ -198,72 +189,29 @@ class _Group:
         times = self.times()
         found: Counter[str] = Counter()
         for row, names in self._bounds:
-            found.update(dict.fromkeys(names, int(times[row])))
+            found.update(dict.fromkeys(names, times[row]))
         return found
-
-    def tries(self) -> _Tries:
-        """Return how many tries there are."""
-        _, copies = np.unique(np.frombuffer(self.identities, np.int64), return_counts=True)
-        times = int(np.gcd.reduce(copies))
-        return _Tries(len(copies), len(self) // times, self.passed // times)
 
     def __len__(self) -> int:
         return len(self.identities)
 
 
-def _values(groups: Iterable[_Group], name: str) -> Floats:
-    return np.concatenate([group.of(name) for group in groups])
+class _Mean(NamedTuple):
+    """A mean over traces of which so many have but a bound; None where none is defined."""
+
+    episodes: int
+    inexact: int
+    mean: float | None
 
 
-def _means(groups: Collection[_Group]) -> dict[str, Estimate]:
-    """Return means without their spread, which would take as long as the scores of many traces."""
+def _means(groups: Collection[TraceGroup]) -> dict[str, _Mean]:
+    """Return means without their spread: neither their modules nor numpy are needed."""
     inexact = sum((group.inexact for group in groups), Counter[str]())
-    values = np.concatenate([np.zeros((0, len(SCORE_NAMES))), *[group.values() for group in groups]])
-    times = np.concatenate([np.zeros(0), *[group.times() for group in groups]])[:, None]
-    known = np.isfinite(values)
-    counts = (times * known).sum(axis=0)
-    sums = (times * np.where(known, values, 0.0)).sum(axis=0)
-    return {
-        name: Estimate(
-            sum(map(len, groups)), mean=float(total / count) if count else None, inexact=inexact[name]
-        )
-        for name, total, count in zip(SCORE_NAMES, sums, counts, strict=True)
-    }
-
-
-def _spread(groups: Collection[_Group]) -> dict[str, Estimate]:
-    if not groups:
-        return dict.fromkeys(SCORE_NAMES, Estimate())
-    tasks = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    # The same course in two tasks makes two tries.
-    identities = [
-        np.frombuffer(group.identities, np.int64) ^ (number * ODD_BITS) for number, group in enumerate(groups)
-    ]
-    _, tries = np.unique(np.concatenate(identities), return_inverse=True)
-    keys = Groups(tasks, tries)
-    inexact = sum((group.inexact for group in groups), Counter[str]())
-    return {
-        name: summarize(
-            _values(groups, name),
-            keys,
-            flag=BY_NAME[name].kind == "flag",
-            limits=BY_NAME[name].limits,
-            inexact=inexact[name],
-        )
-        for name in SCORE_NAMES
-    }
-
-
-def _group_json(groups: Iterable[_Group], spread: Mapping[str, Estimate]) -> dict[str, Any]:
-    tries = [group.tries() for group in groups]
-    most = min(MOST_TRIES, max((one.distinct for one in tries), default=0))
-    chances = {
-        str(k): pass_hat_k(((one.passed, one.all) for one in tries if one.distinct >= k), k)
-        for k in range(1, most + 1)
-    }
-    return {
-        "passed": sum(group.passed for group in groups),
-        "distinct": sum(one.distinct for one in tries),
-        "pass_k": chances,
-        "statistics": {name: one.as_json() for name, one in spread.items()},
-    }
+    rows = [(times, row) for group in groups for times, row in zip(group.times(), group.values, strict=True)]
+    found = {}
+    for place, name in enumerate(SCORE_NAMES):
+        known = [(times, row[place]) for times, row in rows if isfinite(row[place])]
+        count = sum(times for times, _ in known)
+        total = sum(times * value for times, value in known)
+        found[name] = _Mean(sum(map(len, groups)), inexact[name], total / count if count else None)
+    return found

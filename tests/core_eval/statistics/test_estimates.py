@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from core_eval.statistics.estimates import holm, pass_hat_k, share_of_sums, summarize, units_needed
-from core_eval.statistics.intervals import wilson
+from core_eval.statistics.estimates import (
+    QUANTILES,
+    holm,
+    pass_hat_k,
+    share_of_sums,
+    summarize,
+    units_needed,
+)
+from core_eval.statistics.intervals import Groups, wilson
 from core_eval.statistics.student_t import quantile, two_sided
 
 
@@ -213,3 +220,27 @@ def test_a_share_of_all_or_nothing_is_not_sure():
     assert (same.low, same.why_none) == (None, "too few")
     half = share_of_sums([(1, 2)] * 5)
     assert (half.mean, half.low, half.why_none) == (0.5, None, "all equal")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_identical_episodes_may_be_counted_in_place_of_repeated(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tries = int(rng.integers(1, 30))
+    values = rng.choice([0.0, 0.25, 1 / 3, 1.0, np.nan, 7.5], tries)
+    tasks, times = np.sort(rng.integers(0, 4, tries)), rng.integers(1, 6, tries)
+    counted = summarize(values, Groups(tasks, np.arange(tries), times))
+    repeated = summarize(
+        np.repeat(values, times), Groups(np.repeat(tasks, times), np.repeat(np.arange(tries), times))
+    )
+    assert (counted.why_none, counted.units, counted.distinct) == (
+        repeated.why_none,
+        repeated.units,
+        repeated.distinct,
+    )
+    assert (counted.episodes, counted.defined) == (repeated.episodes, repeated.defined)
+    for name in ("mean", "standard_error", "low", "high"):
+        assert getattr(counted, name) == pytest.approx(getattr(repeated, name), rel=1e-9, abs=1e-12)
+    known = np.repeat(values, times)[np.isfinite(np.repeat(values, times))]
+    assert counted.quantiles == repeated.quantiles
+    if len(known):
+        assert [cut for _, cut in counted.quantiles] == list(np.quantile(known, QUANTILES))
