@@ -7,6 +7,9 @@ trace and the peak memory of the largest process. From CPU seconds follows the g
 clock of a busy machine does not show: start-up (the CPU of 1,000 traces) is taken by one core, all else by as
 many as there are workers.
 
+With `--statistics` each file is scored by one process to lines alone, with the table of means, and with the
+intervals of `--json`, three times in turn: the least CPU of each.
+
 With `--dask` each file is also scored by as many workers of a Dask cluster on this machine, and once more
 while one of them is killed, whose CPU is not counted.
 """
@@ -131,6 +134,17 @@ def scored(folder: Path, name: str, *options: str) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, first, perf_counter() - begun, used.ru_maxrss / 1024)
 
 
+def statistics(folder: Path, name: str) -> dict[str, Cost]:
+    """Return what lines, the table of means, and intervals cost: the least of three turns."""
+    ways = {
+        "lines": (),
+        "lines, table of means": ("--out", str(folder / "out.jsonl")),
+        "JSON, intervals": ("--json",),
+    }
+    turns = [{what: scored(folder, name, *options) for what, options in ways.items()} for _ in range(3)]
+    return {what: min((turn[what] for turn in turns), key=lambda cost: cost.cpu) for what in ways}
+
+
 def on_cluster(folder: Path, name: str, jobs: int) -> Iterator[tuple[str, Path, Cost]]:
     """Score a file on a Dask cluster of this machine, and again while one of its workers is killed."""
     import psutil
@@ -163,6 +177,7 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--unlike", action="store_true", help="no two traces have the same arguments")
     options.add_argument("--dask", action="store_true", help="score on a Dask cluster, too")
+    options.add_argument("--statistics", action="store_true", help="what the figures cost beside the scores")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -178,6 +193,9 @@ def main() -> None:
                 for number, line in enumerate(traces(count, seed=count)):
                     told = line.replace('"A-1"', f'"A-1", "note": "{number}"') if given.unlike else line
                     written.write(told + "\n")
+            if given.statistics:
+                for what, one in statistics(folder, file.name).items():
+                    print(f"{count:>9,}  {1:>9}  {one.told(count)}  {what}")
             results = {jobs: folder / f"{count}-{jobs}.jsonl" for jobs in (1, given.jobs)}
             costs = {}
             for jobs, out in results.items():

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.agent import Cost
 from core_eval.log import EpisodeRow, LogReader
 from core_eval.path.calls import Call
+from core_eval.rules.automata import Verdict
 from core_eval.rules.calls import Made, Turns
 from core_eval.rules.grounds import Told
-from core_eval.rules.monitor import Finding, RuleMonitor
+from core_eval.rules.monitor import Finding, RuleMonitor, Tier
 from core_eval.rules.rule_file import Rule
 from firmware_bridge.guard import ACTION_OF, Breach, GuardMode
 
@@ -62,6 +63,40 @@ def as_logged(finding: Finding, mode: GuardMode) -> dict[str, Any]:
         "action": rule.action or ACTION_OF[mode],
         **({"evidence": finding.evidence} if finding.evidence else {}),
     }
+
+
+@dataclass(frozen=True)
+class RuleAtEnd:
+    """How a rule stands after the last call of an episode; `steps` violated it for good."""
+
+    rule: Rule
+    verdict: Verdict
+    steps: Sequence[int]
+
+
+def rules_at_end(reader: LogReader, episode: EpisodeRow) -> list[RuleAtEnd]:
+    """Return how each rule that an episode was run with stands at its end.
+
+    Empty where it had no rules, goes on, or has rules of another version.
+
+    Raises:
+        LogError: its rows cannot be read.
+    """
+    given = reader.run(episode.run_id).config.get("rules") or ()
+    if episode.status == "running":
+        return []
+    try:
+        rules = [Rule.model_validate(one) for one in given]
+    except ValueError:
+        return []
+    monitor = RuleMonitor(rules, told_at_first(reader, episode) if rules else None)
+    steps: dict[str, list[int]] = {rule.id: [] for rule in rules}
+    for made in logged_calls(reader, episode, rules) if rules else ():
+        for found in monitor.step(made):
+            if found.k is not None and found.tier is Tier.EXECUTED:
+                steps[found.rule.id].append(found.k)
+    verdicts = monitor.verdicts
+    return [RuleAtEnd(rule, verdicts[rule.id], steps[rule.id]) for rule in rules]
 
 
 def told_at_first(reader: LogReader, episode: EpisodeRow) -> Told:

@@ -37,6 +37,7 @@ from core_eval.report.tables.harm_summary import (
     exposure,
 )
 from core_eval.report.tables.texts import call_text, expected_calls, score_cell
+from core_eval.rules.episode import RuleAtEnd, rules_at_end
 from core_eval.score.episodes import by_twin
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed
@@ -98,6 +99,7 @@ class EpisodeView:
     prompt: list[tuple[str, str]]
     tools: ToolSet | None
     remarks: list[tuple[int, str]]
+    rules: list[RuleAtEnd]
     scores: list[tuple[str, str, str]]
     facts: list[tuple[str, Facts]]
     fit: str | None
@@ -182,6 +184,7 @@ def episode_view(
         prompt=first_prompt(reader.prompt(row.id)),
         tools=tool_set(row.definition.tools),
         remarks=reader.remarks(row.id),
+        rules=rules_at_end(reader, row),
         scores=[
             (metric.heading, score_cell(row.scores, metric.name), _good_or_bad(row, metric))
             for metric in METRICS

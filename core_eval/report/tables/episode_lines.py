@@ -16,6 +16,8 @@ from core_eval.report.tables.harm import harm_lines, probability_text
 from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text
 from core_eval.report.tables.model_lines import options_line, time_line
 from core_eval.report.tables.texts import rule_line, score_cell, status_text, step_line
+from core_eval.rules.automata import Verdict
+from core_eval.rules.episode import RuleAtEnd, rules_at_end
 from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
 from core_eval.score.metrics import METRICS
 from core_eval.score.twin_fit import fit_line
@@ -23,6 +25,12 @@ from core_eval.text.visible_text import visible
 
 INDENT = 9
 """Spaces before the second line of what is said of a step."""
+VERDICT_STYLES = {
+    Verdict.SATISFIED: "green",
+    Verdict.SATISFIED_SO_FAR: "green",
+    Verdict.VIOLATED_SO_FAR: "yellow",
+    Verdict.VIOLATED: "red",
+}
 EFFECTS: Mapping[bool | None, str] = {
     True: "with effect",
     False: "without effect",
@@ -63,6 +71,8 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
     for found in broken:
         if found.get("k") is None:
             yield _remark(rule_line(found))
+    for rule in rules_at_end(reader, episode):
+        yield Hanging(Text(f"rule {rule.rule.id}: {at_steps(rule)}", style=VERDICT_STYLES[rule.verdict]))
     for k, remark in reader.remarks(episode.id):
         yield _remark(f"answer {k}: {remark}")
     for text, style in harm_lines([EpisodeHarm.of(episode, harm, deviations)]):
@@ -88,6 +98,12 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
         if one.name in episode.scores and not (one.kind == "amount" and episode.scores[one.name] is None)
     ]
     yield Text(", ".join(scores) or "not scored")
+
+
+def at_steps(rule: RuleAtEnd) -> str:
+    """Return how a rule stands at the end of an episode, and which steps violated it."""
+    numbers = ", ".join(map(str, rule.steps))
+    return rule.verdict + (f" (step{'s' if len(rule.steps) > 1 else ''} {numbers})" if numbers else "")
 
 
 def _remark(text: str) -> Hanging:
