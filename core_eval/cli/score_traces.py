@@ -92,7 +92,9 @@ def score_traces(
             if summary is not None and part.summary is not None:
                 summary.merge(part.summary)
     if summary is not None and as_json:
-        sys.stdout.write(f'\n],\n"summary": {json_text(summary.as_json(), indent=2)}}}\n')
+        from core_eval.report.tables.trace_spread import summary_json
+
+        sys.stdout.write(f'\n],\n"summary": {json_text(summary_json(summary), indent=2)}}}\n')
     elif summary is not None:
         _print_summary(summary, aggregate is not None)
     if failed:

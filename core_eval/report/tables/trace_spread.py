@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core_eval.report.tables.traces import TraceGroup
+from core_eval.report.tables.traces import TraceGroup, TraceSummary
 from core_eval.score.metrics import BY_NAME
 from core_eval.statistics.estimates import Estimate, pass_hat_k, summarize
 from core_eval.statistics.intervals import Floats, Groups
@@ -40,8 +40,34 @@ class Tries(NamedTuple):
         return len(self.rows)
 
 
-def tries(group: TraceGroup) -> Tries:
-    """Return the distinct tries of a task."""
+def summary_json(summary: TraceSummary) -> dict[str, Any]:
+    """Return the figures, JSON-ready."""
+    content = summary.aggregate.content
+    groups = {group: _tries(group) for group in summary.tasks.values()}
+    everywhere = _spread(groups)
+    means = {name: one.mean for name, one in everywhere.items()}
+    return {
+        "scored": summary.scored,
+        "failed": summary.failed,
+        **_group_json(groups, everywhere),
+        **means,
+        "defined": {name: one.defined for name, one in everywhere.items()},
+        "inexact": {name: one.inexact for name, one in everywhere.items() if one.inexact},
+        "tasks": [
+            {"task": task, "scored": len(group), **_group_json(alone, _spread(alone))}
+            for task, group in summary.tasks.items()
+            for alone in ({group: groups[group]},)
+        ],
+        "aggregate": {
+            "file": str(summary.aggregate.file),
+            "weights": content.weights,
+            "critical": content.critical,
+            "value": summary.aggregate.value(means),
+        },
+    }
+
+
+def _tries(group: TraceGroup) -> Tries:
     identities = np.frombuffer(group.identities, np.int64)
     # As np.unique, which imports more than it takes.
     order = np.argsort(identities, kind="stable")
@@ -58,8 +84,7 @@ def _scores(group: TraceGroup) -> Floats:
     return np.frombuffer(group.scores).reshape(-1, len(SCORE_NAMES))
 
 
-def spread(groups: Mapping[TraceGroup, Tries]) -> dict[str, Estimate]:
-    """Return the estimate of each score over some tasks."""
+def _spread(groups: Mapping[TraceGroup, Tries]) -> dict[str, Estimate]:
     if not groups:
         return dict.fromkeys(SCORE_NAMES, Estimate())
     known = list(groups.values())
@@ -80,8 +105,7 @@ def spread(groups: Mapping[TraceGroup, Tries]) -> dict[str, Estimate]:
     }
 
 
-def group_json(groups: Mapping[TraceGroup, Tries], everywhere: Mapping[str, Estimate]) -> dict[str, Any]:
-    """Return what is told of some tasks, JSON-ready."""
+def _group_json(groups: Mapping[TraceGroup, Tries], everywhere: Mapping[str, Estimate]) -> dict[str, Any]:
     known = list(groups.values())
     most = min(MOST_TRIES, max((one.distinct for one in known), default=0))
     chances = {

@@ -23,12 +23,14 @@ class TraceSummary:
 
     Attributes:
         scored, failed: how many traces there were, and how many lines that could not be scored.
+        tasks: the scores by task.
+        aggregate: the settings of the gated minimum.
     """
 
     def __init__(self, aggregate: Aggregate) -> None:
         self.scored = self.failed = 0
-        self._aggregate = aggregate
-        self._tasks: dict[str, TraceGroup] = {}
+        self.aggregate = aggregate
+        self.tasks: dict[str, TraceGroup] = {}
 
     def add(self, found: Sequence[Scored]) -> None:
         """Take more traces with their scores."""
@@ -38,57 +40,25 @@ class TraceSummary:
                 continue
             self.scored += 1
             task = str(trace.task)
-            group = self._tasks.get(task)
+            group = self.tasks.get(task)
             if group is None:
-                group = self._tasks[task] = TraceGroup()
+                group = self.tasks[task] = TraceGroup()
             group.add(scores, identity)
 
     def merge(self, other: TraceSummary) -> None:
         """Take the traces of another summary, too."""
         self.scored += other.scored
         self.failed += other.failed
-        for task, group in other._tasks.items():
-            if task in self._tasks:
-                self._tasks[task].merge(group)
+        for task, group in other.tasks.items():
+            if task in self.tasks:
+                self.tasks[task].merge(group)
             else:
-                self._tasks[task] = group
+                self.tasks[task] = group
 
     @property
     def inexact(self) -> bool:
         """Whether a trace has only bounds of a metric."""
-        return any(group.inexact for group in self._tasks.values())
-
-    def _gated_minimum(self, means: Mapping[str, float | None]) -> float | None:
-        """Return the weighted mean of the means, capped by the lowest critical one."""
-        return self._aggregate.value(means)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the figures, JSON-ready."""
-        from core_eval.report.tables.trace_spread import group_json, spread, tries
-
-        content = self._aggregate.content
-        groups = {group: tries(group) for group in self._tasks.values()}
-        everywhere = spread(groups)
-        means = {name: summary.mean for name, summary in everywhere.items()}
-        return {
-            "scored": self.scored,
-            "failed": self.failed,
-            **group_json(groups, everywhere),
-            **means,
-            "defined": {name: summary.defined for name, summary in everywhere.items()},
-            "inexact": {name: one.inexact for name, one in everywhere.items() if one.inexact},
-            "tasks": [
-                {"task": task, "scored": len(group), **group_json(alone, spread(alone))}
-                for task, group in self._tasks.items()
-                for alone in ({group: groups[group]},)
-            ],
-            "aggregate": {
-                "file": str(self._aggregate.file),
-                "weights": content.weights,
-                "critical": content.critical,
-                "value": self._gated_minimum(means),
-            },
-        }
+        return any(group.inexact for group in self.tasks.values())
 
     def table(self, *, gated: bool) -> Table:
         """Return a line for each task and one for all; optionally with the gated minimum of all."""
@@ -101,9 +71,9 @@ class TraceSummary:
         names = [name for name in SCORE_NAMES if name != "exact"]
         numbers = ("traces", *(BY_NAME[name].heading for name in names))
         table = Table("task", *numbers, optional=LEAVING, numbers=numbers)
-        rows = [(task, [group]) for task, group in self._tasks.items()]
+        rows = [(task, [group]) for task, group in self.tasks.items()]
         if len(rows) != 1:
-            rows.append(("all", list(self._tasks.values())))
+            rows.append(("all", list(self.tasks.values())))
         for task, groups in rows:
             found = _means(groups)
             count = sum(map(len, groups))
@@ -112,7 +82,7 @@ class TraceSummary:
             traces = str(count) if distinct == count else f"{count}\n{distinct} distinct"
             table.add_row(Text(task), traces, *cells)
         if gated:
-            value = self._gated_minimum({name: one.mean for name, one in found.items()})
+            value = self.aggregate.value({name: one.mean for name, one in found.items()})
             table.caption = f"gated minimum: {'-' if value is None else f'{value:.3f}'}"
         return table
 
