@@ -51,7 +51,7 @@ TOOLS_AT = 3
 
 
 class Value(ctypes.Structure):
-    _fields_ = (("kind", ctypes.c_uint8), ("length", ctypes.c_uint8), ("text", ctypes.c_char_p))
+    _fields_ = (("kind", ctypes.c_uint8), ("text", ctypes.c_char_p))
 
 
 class Run(ctypes.Structure):
@@ -64,11 +64,10 @@ class Run(ctypes.Structure):
 
 def value_of(given: Any) -> Value:
     if isinstance(given, str):
-        return Value(TEXT, len(given.encode()), given.encode())
+        return Value(TEXT, given.encode())
     if isinstance(given, int | float) and not isinstance(given, bool):
-        text = json.dumps(given).encode()
-        return Value(NUMBER, len(text), text)
-    return Value(OTHER, 0, None)
+        return Value(NUMBER, json.dumps(given).encode())
+    return Value(OTHER, None)
 
 
 class NativeGuard:
@@ -160,7 +159,7 @@ class Calls:
 
     def values(self, tool: str, arguments: Mapping[str, Any]) -> list[Value]:
         """Its arguments as the chip gets them."""
-        return [value_of(arguments[name]) if name in arguments else Value(MISSING, 0, None)
+        return [value_of(arguments[name]) if name in arguments else Value(MISSING, None)
                 for name in self._names[tool]]  # fmt: skip
 
     def _fitting(self, symbol: Symbol) -> dict[str, Any]:
@@ -401,7 +400,6 @@ MOST_BATCH_BYTES = 24_000
 STRING_H = """#include <stddef.h>
 void *memset(void *to, int byte, size_t count);
 void *memcpy(void *to, const void *from, size_t count);
-int strncmp(const char *left, const char *right, size_t count);
 """
 LINKER_SCRIPT = """
 MEMORY { flash (rx) : ORIGIN = 0, LENGTH = 256K  ram (rwx) : ORIGIN = 0x20000000, LENGTH = 16K }
@@ -454,7 +452,8 @@ class Batch:
         for tool, values, status, said in tape:
             self.stream += bytes([tool, len(values)])
             for value in values:
-                self.stream += bytes([value.kind, value.length]) + (value.text or b"")
+                text = value.text or b""
+                self.stream += bytes([value.kind, len(text)]) + text
             self.stream.append(ENDS[status])
             self.said.append(said)
         self.stream.append(END_OF_SEQUENCE)

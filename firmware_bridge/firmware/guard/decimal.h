@@ -17,10 +17,13 @@ typedef uint8_t decimal[DECIMAL_BYTES];
 
 enum { DECIMAL_ZERO = 0x80, DECIMAL_POWER = 0xC0, DECIMAL_END = 1, DECIMAL_DIGIT = 3 };
 
-/* Reads a number; it may have DECIMAL_MOST_TEXT bytes. */
-void decimal_read(uint8_t *number, const char *text, uint8_t length);
+/* Reads a number of up to DECIMAL_MOST_TEXT bytes; behind it is a byte that no number has. */
+void decimal_read(uint8_t *number, const char *text);
 
 /* A number in 1e-9, cut off towards zero, modulo 2^32. */
 uint32_t decimal_nano(const uint8_t *number);
+
+/* Whether a place, in 1e-9, is in a disc: its centre, and 2^63 plus the square of its radius. */
+uint8_t decimal_in_disc(const uint8_t *disc, const uint32_t *place);
 
 #endif

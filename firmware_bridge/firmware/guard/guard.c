@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "decimal.h"
+#include "machine.h"
 
 enum { ACCEPTING = 2, ROWS = 4, START, DIRECTORY };
 enum { READS = 0x01, FORBIDS = 0x02, PART_SHIFT = 2 };
@@ -24,68 +25,58 @@ static SEPARATE const uint8_t *block(uint8_t number) {
     return table + (at[0] | at[1] << 8);
 }
 
-/* An argument of a tool, as the table has it. */
-struct argument {
-    uint8_t place, kind, count, size;
-    char cuts[];
-};
-
-/* The arguments of a call: their cells, and the numbers themselves. */
+/* The arguments of a call: their cells, the numbers themselves, and the first two in 1e-9 where they may be a place. */
 struct given {
     uint8_t cells[GUARD_MOST_ARGUMENTS];
     decimal numbers[GUARD_MOST_ARGUMENTS];
+    uint32_t place[2];
 };
 
-/* The cell of a value: how many cuts are not above a number, or which word a text is. */
-static SEPARATE uint8_t cell_of(const struct argument *argument, const struct guard_value *value, uint8_t *number) {
-    uint8_t kind = value->kind, low = FIRST_CELL, high;
-    const char *key = value->text;
+/* The arguments of a call as cells: how many cuts are not above a number, or which word a text is. Returns what is
+ * behind the arguments in the table. */
+static SEPARATE const uint8_t *read_cells(const uint8_t *at, uint8_t width, const struct guard_value *values,
+                                          struct given *given) {
+    uint8_t *cell = given->cells, *number = given->numbers[0];
 
-    if (kind != argument->kind) {
-        return kind ? OTHER : GUARD_MISSING;
-    }
-    if (kind == GUARD_NUMBER) {
-        decimal_read(number, key, value->length);
-        key = (const char *)number;
-    }
-    high = argument->count;
-    while (low != high) {
-        uint8_t middle = (uint8_t)(low + high) / 2;
-        int order = strncmp(key, argument->cuts + (uint8_t)(middle - FIRST_CELL) * argument->size, argument->size);
-        if (order < 0) {
-            high = middle;
+    for (; width; width--, number += sizeof(decimal)) {
+        const struct guard_value *value = values + *at++;
+        uint8_t kind = *at++, low = FIRST_CELL, high = *at++, size = *at++;
+        const uint8_t *cuts = at, *key = (const uint8_t *)value->text;
+
+        at += (uint8_t)(high - FIRST_CELL) * size;
+        if (kind != value->kind) {
+            *cell++ = value->kind ? OTHER : GUARD_MISSING;
             continue;
         }
-        if (order == 0) {
-            /* Only a text is equal to what is there. */
-            return middle;
+        if (kind == GUARD_NUMBER) {
+            decimal_read(number, value->text);
+            key = number;
         }
-        low = (uint8_t)(middle + 1);
-    }
-    return kind == GUARD_TEXT ? OTHER : low;
-}
+        while (low != high) {
+            uint8_t middle = (uint8_t)(low + high) / 2, left = size, theirs, ours;
+            const uint8_t *cut = cuts + (uint8_t)(middle - FIRST_CELL) * size, *part = key;
 
-/* Whether two numbers, in 1e-9, are a place in a disc: its centre, and 2^63 plus the square of its radius. */
-static SEPARATE uint8_t in_disc(const uint8_t *disc, const decimal *numbers) {
-    uint64_t left;
-
-    memcpy(&left, disc + 8, sizeof left);
-    for (uint8_t axis = 2; axis; axis--) {
-        uint32_t centre, away = decimal_nano(*numbers++);
-
-        memcpy(&centre, disc, sizeof centre);
-        disc += sizeof centre;
-        away -= centre;
-        if (away >> 31) {
-            away = 0 - away;
+            do {
+                theirs = *part++;
+                ours = *cut++;
+            } while (theirs == ours && theirs && --left);
+            if (theirs == ours) {
+                /* A text that is found; a number equals no cut. */
+                low = high = middle;
+                kind = GUARD_OTHER;
+            } else if (theirs < ours) {
+                high = middle;
+            } else {
+                low = (uint8_t)(middle + 1);
+            }
         }
-        left -= (uint64_t)away * away;
+        *cell++ = kind == GUARD_TEXT ? OTHER : low;
     }
-    return (int64_t)left < 0;
+    return at;
 }
 
 /* What the first of some entries says that the cells fit; NONE where they fit none. */
-static SEPARATE uint8_t find(const uint8_t *entry, uint8_t width, uint8_t size, const struct given *given) {
+static uint8_t find(const uint8_t *entry, uint8_t width, uint8_t size, const struct given *given) {
     for (uint8_t count = *entry++; count; count--, entry += size) {
         const uint8_t *cell = given->cells, *at = entry + 1;
         uint8_t off = 0, span = 0, left = width;
@@ -93,11 +84,11 @@ static SEPARATE uint8_t find(const uint8_t *entry, uint8_t width, uint8_t size, 
         for (; left; left--) {
             off = (uint8_t)(*cell++ - *at++);
             span = *at++;
-            if (off > (span & SPAN)) {
+            if (off > AS_BYTE(span & SPAN)) {
                 break;
             }
         }
-        if (left == 0 && (size < DISC_BYTES || in_disc(at, given->numbers))) {
+        if (left == 0 && (size < DISC_BYTES || decimal_in_disc(at, given->place))) {
             return (uint8_t)(*entry + (span & EACH ? off : 0));
         }
     }
@@ -112,19 +103,26 @@ void guard_begin(void) {
 }
 
 enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values) {
-    uint8_t flags = block(0)[tool], kind = flags & READS ? GUARD_LOOP : GUARD_HARMFUL;
-
     struct given given;
+    uint8_t flags = block(0)[tool], kind = flags & READS ? GUARD_LOOP : GUARD_HARMFUL;
     const uint8_t *at = block(flags >> PART_SHIFT);
     uint8_t width = *at++, size = *at++;
 
-    for (uint8_t i = 0; i < width; i++) {
-        const struct argument *argument = (const struct argument *)at;
-        given.cells[i] = cell_of(argument, values + argument->place, given.numbers[i]);
-        at = (const uint8_t *)argument->cuts + (uint8_t)(argument->count - FIRST_CELL) * argument->size;
+    at = read_cells(at, width, values, &given);
+    if (size >= DISC_BYTES) {
+        given.place[0] = decimal_nano(given.numbers[0]);
+        given.place[1] = decimal_nano(given.numbers[1]);
     }
-    given.cells[0] = find(at, width, size, &given);
-    uint8_t next = find(block((uint8_t)(guard_run.state + table[ROWS])), 1, 3, &given);
+
+    uint8_t symbol = find(at, width, size, &given), next = NONE;
+    at = block((uint8_t)(guard_run.state + table[ROWS]));
+    for (uint8_t count = *at++; count; count--) {
+        uint8_t target = *at++, off = (uint8_t)(symbol - *at++), span = *at++;
+        if (off <= AS_BYTE(span & SPAN)) {
+            next = (uint8_t)(target + (span & EACH ? off : 0));
+            break;
+        }
+    }
     if (next == STAYS) {
         kind = GUARD_LOOP;
     } else if (next != NONE) {

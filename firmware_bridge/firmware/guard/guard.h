@@ -13,11 +13,10 @@
 
 enum guard_value_kind { GUARD_MISSING, GUARD_NUMBER, GUARD_TEXT, GUARD_OTHER };
 
-/* An argument: a number as its JSON, of up to DECIMAL_MOST_TEXT bytes, its length beside it; a text as its plain bytes
- * with a zero behind them. */
+/* An argument: a number as its JSON, of up to DECIMAL_MOST_TEXT bytes, and behind it a byte that no number has; a text
+ * as its plain bytes with a zero behind them. */
 struct guard_value {
     uint8_t kind;
-    uint8_t length;
     const char *text;
 };
 

@@ -611,7 +611,6 @@ static uint8_t take_argument(uint8_t index, const struct json *args, struct guar
     }
     given->kind = value.length > DECIMAL_MOST_TEXT ? GUARD_OTHER : GUARD_NUMBER;
     given->text = value.at;
-    given->length = (uint8_t)value.length;
     float number = json_float(&value);
     call.numbers[index] = number;
     if (!(argument.flags & ARGUMENT_ABOVE_MIN ? number > argument.min : number >= argument.min) ||
@@ -641,7 +640,7 @@ static uint8_t known_arguments_only(const struct json *args, uint8_t count) {
 
 static void begin(const struct id *id, uint8_t tool, const struct json *args) {
     uint8_t count = pgm_read_byte(&tools[tool].argument_count);
-    struct guard_value given[GUARD_MOST_ARGUMENTS] = {{GUARD_MISSING, 0, NULL}};
+    struct guard_value given[GUARD_MOST_ARGUMENTS] = {{GUARD_MISSING, NULL}};
     char plain[ARGUMENTS_MAX][NAME_SIZE];
 
     call.active = 1;

@@ -47,16 +47,6 @@ void *memset(void *to, int byte, size_t count) {
     return to;
 }
 
-int strncmp(const char *left, const char *right, size_t count) {
-    const uint8_t *a = (const uint8_t *)left, *b = (const uint8_t *)right;
-    for (; count; count--, a++, b++) {
-        if (*a != *b || !*a) {
-            return *a - *b;
-        }
-    }
-    return 0;
-}
-
 void *memcpy(void *to, const void *from, size_t count) {
     for (uint8_t *at = to; count--;) {
         *at++ = *(const uint8_t *)from;
@@ -116,12 +106,12 @@ int main(void) {
         uint8_t count = take();
         for (uint8_t i = 0; i < count; i++) {
             values[i].kind = take();
-            values[i].length = take();
             values[i].text = (const char *)bytes[i];
-            for (uint8_t j = 0; j < values[i].length; j++) {
+            uint8_t length = take();
+            for (uint8_t j = 0; j < length; j++) {
                 bytes[i][j] = take();
             }
-            bytes[i][values[i].length] = 0;
+            bytes[i][length] = 0;
         }
         start_clock();
         enum guard_kind kind = guard_judge(tool, values);

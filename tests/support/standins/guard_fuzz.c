@@ -15,10 +15,11 @@ static uint32_t draw(uint32_t below) {
 
 static struct guard_value value(void) {
     static const char numbers[] = "0123456789.-eE+", letters[] = "plant_AB\xC3\xA9";
-    struct guard_value drawn = {(uint8_t)draw(4), (uint8_t)draw(24), NULL};
-    char *text = calloc(drawn.length + 1u, 1);
+    struct guard_value drawn = {(uint8_t)draw(4), NULL};
+    uint32_t length = draw(33);
+    char *text = calloc(length + 1, 1);
 
-    for (uint8_t i = 0; i < drawn.length; i++) {
+    for (uint32_t i = 0; i < length; i++) {
         text[i] = drawn.kind == GUARD_NUMBER ? numbers[draw(15)] : letters[draw(10)];
     }
     drawn.text = text;
