@@ -213,6 +213,18 @@ class RigClient:
         """
         return GuardLoader(self._link, self._peer, self._probe).load(table, key)
 
+    def tell_guard(self, symbol: int, key: bytes | None = None) -> wire.GuardStatus:
+        """Tell the guard on the device's chip of a read made without the device, and return its status.
+
+        Args:
+            symbol: the call's, as its table numbers them.
+            key: under which the device takes it.
+
+        Raises:
+            LinkError: the device has no such guard, or refuses it.
+        """
+        return GuardLoader(self._link, self._peer, self._probe).tell(symbol, key)
+
     def call_late(self, tool: str, arguments: Mapping[str, Any], timeout: float = 5.0) -> Outcome | None:
         """Send a call whose `not_after` is past: a device that checks it answers `late` and does nothing.
 

@@ -99,11 +99,11 @@ class Hello(Message):
 
 
 class Guard(Message):
-    """Host to device: a piece of the table of the guard on its chip, or with `length` the end; answered by
-    `status`. Devices without such a guard ignore it.
+    """Host to device: a piece of the table of the guard on its chip, or with `length` the end, or with `told`
+    a call made without the device; answered by `status`. Devices without such a guard ignore it.
 
     `data` is hexadecimal and goes to the place `at`. `sum` is the table's CRC-32; `mac` the code under the
-    device's key.
+    device's key. `told` is the call's symbol, and `calls` how many calls the guard has counted before it.
     """
 
     op: Literal["guard"] = "guard"
@@ -111,6 +111,8 @@ class Guard(Message):
     data: str | None = None
     length: StrictInt | None = None
     sum: str | None = None
+    told: StrictInt | None = None
+    calls: StrictInt | None = None
     mac: str | None = None
 
 
@@ -184,6 +186,8 @@ class GuardStatus(BaseModel):
     state: str
     generation: LongInt = 0
     table: str | None = None
+    at: LongInt = 0
+    calls: LongInt = 0
     error: str | None = None
 
 

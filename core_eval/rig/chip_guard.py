@@ -30,6 +30,9 @@ class ChipGuard:
             raise RigError(f"chip_guard: task {task.id} has no table for a chip: {error}") from None
         self._scorer = OnlineScorer(task.automaton)
         self._passing = {tool.name for tool in task.device.tools if passes(task.device, tool)}
+        seen = task.device.by_name
+        self._unseen = {one.tool for one in task.automaton.symbols.values() if one.tool not in seen}
+        self._key: bytes | None = None
 
     def load(self, client: RigClient, key_file: str | None) -> Mapping[str, Any]:
         """Load the table, and return the chip's status.
@@ -38,10 +41,24 @@ class ChipGuard:
             RigError: the chip does not take it.
         """
         try:
-            status = client.load_guard(self.table.data, None if key_file is None else _read_key(key_file))
+            self._key = None if key_file is None else _read_key(key_file)
+            status = client.load_guard(self.table.data, self._key)
         except LinkError as error:
             raise RigError(f"chip_guard: {error}") from None
         return {"bytes": len(self.table.data), **status.model_dump(mode="json", exclude_none=True)}
+
+    def tell(self, client: RigClient, call: Call) -> str | None:
+        """Tell the chip of a call made without the device, and return how it differs then; None: alike."""
+        if call.name not in self._unseen or call.status is not CallStatus.OK:
+            return None
+        number = self.table.number_of(self._scorer.step(call))
+        try:
+            at = client.tell_guard(number, self._key).at
+        except LinkError as error:
+            return f"the chip was not told of it: {error}"
+        if self.table.states[at : at + 1] != (self._scorer.state,):
+            return f"the host is in state {self._scorer.state} then, the chip in another"
+        return None
 
     def difference(self, tool: str, arguments: Mapping[str, Any], outcome: Outcome) -> str | None:
         """Take a call's outcome, and return how the chip decided otherwise; None: alike."""

@@ -276,11 +276,20 @@ class RigSession:
             self._note(LEFT_RECORD, {"call_id": call_id, "why": record.departure})
         if self.known is not None and complete is not None:
             self.known.on_outcome(complete.name, complete.arguments, outcome)
-        if self._chip is not None and (how := self._chip.difference(tool, arguments, outcome)) is not None:
-            self._loss = f"host and chip decide differently on {tool}: {how}"
-            self._note(CHIP_DIFFERS, {"call_id": call_id, "tool": tool, "how": how})
-            self.stop_now("chip guard")
+        if self._chip is not None:
+            self._compare(self._chip.difference(tool, arguments, outcome), tool, call_id)
         return outcome
+
+    def tell_chip(self, call: Call, call_id: str | None) -> None:
+        """Tell the guard on the rig's chip, if there is one, of a call that was made without the rig."""
+        if self._chip is not None:
+            self._compare(self._chip.tell(self.client, call), call.name, call_id)
+
+    def _compare(self, difference: str | None, tool: str, call_id: str | None) -> None:
+        if difference is not None:
+            self._loss = f"host and chip decide differently on {tool}: {difference}"
+            self._note(CHIP_DIFFERS, {"call_id": call_id, "tool": tool, "how": difference})
+            self.stop_now("chip guard")
 
     def require_answer(self) -> None:
         """Wait for the rig's response after a link fault, as the cable may be plugged in again.

@@ -378,6 +378,8 @@ class Episode:
                 )
                 outcome = self._conversation.outcome(call.name, call.arguments, send)
         made = Call(call.name, call.arguments, outcome.status, outcome.value)
+        if call.name in self._conversation.taken:
+            self._session.tell_chip(made, intent.call_id)
         if self._ahead is not None and complete is not None:
             self._ahead.take(self._k, complete, outcome)
         verdict = self._scorer.step(made, peeked)

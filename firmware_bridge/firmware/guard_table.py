@@ -18,6 +18,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from core_eval.path.calls import StepKind, StepVerdict
 from core_eval.path.disc import LEAST_RADIUS, Disc
 from core_eval.path.patterns import Anything, Exact, Near, Pattern, Range
 from core_eval.path.symbols import ANY_ARGUMENTS, Symbol, most_specific_first
@@ -35,6 +36,7 @@ MOST_BYTES = 1056
 MOST_BLOCKS = 254
 """States, and tools that have symbols."""
 MOST_SYMBOLS = 254
+NO_SYMBOL = 254
 MOST_CUTS = 125
 MOST_RADIUS = 2.1
 """Largest tolerance of two numbers that bound one distance: it has 31 bits in 1e-9."""
@@ -74,15 +76,23 @@ class GuardTable:
     Attributes:
         data: as the chip reads it.
         states: the automaton's states by the chip's numbers.
+        told: the chip's numbers of the symbols that the host tells it, as the device has no such tool.
     """
 
     data: bytes
     states: tuple[str, ...]
+    told: Mapping[str, int]
 
     @property
     def name(self) -> str:
         """Its CRC-32 in hexadecimal, by which the chip names the table that it holds."""
         return f"{zlib.crc32(self.data):08X}"
+
+    def number_of(self, verdict: StepVerdict) -> int:
+        """Return the number by which the chip is told of a call of a tool that the device does not have."""
+        return (
+            self.told[verdict.symbol] if verdict.kind is StepKind.PROGRESS and verdict.symbol else NO_SYMBOL
+        )
 
 
 Cut = tuple[Decimal, int]
@@ -325,10 +335,11 @@ class _Compiler:
             raise GuardTableError(f"the chip knows reading 2 of what is harmful, not {automaton.reading}")
         for symbol in automaton.symbols.values():
             if symbol.tool not in self._device.by_name:
-                raise GuardTableError(
-                    f"{symbol.tool} is no tool of the {self._device.name}: its chip does not see it"
-                )
-            if symbol.fact is not None:
+                if symbol.tool not in self._free:
+                    raise GuardTableError(
+                        f"{symbol.tool} is no tool of the {self._device.name}, and no free read"
+                    )
+            elif symbol.fact is not None:
                 raise GuardTableError(
                     f"{symbol.name} asks for a fact, which a chip does not look for in an answer"
                 )
@@ -353,10 +364,20 @@ class _Compiler:
                     raise GuardTableError(f"{tool.name}: {error}") from None
         return found
 
+    def told(self) -> list[str]:
+        """Return the symbols with edges that the device has no tool for."""
+        return [
+            name
+            for name, symbol in self._automaton.symbols.items()
+            if symbol.tool not in self._device.by_name and self.edges[name]
+        ]
+
     def compile(self) -> GuardTable:
         self.check()
         tools = self.tools()
         symbols = [symbol.name for tool in tools.values() for symbol in tool.symbols]
+        told = {name: len(symbols) + place for place, name in enumerate(self.told())}
+        symbols += told
         if len(symbols) > MOST_SYMBOLS:
             raise GuardTableError(f"it has {len(symbols)} symbols; the chip has room for {MOST_SYMBOLS}")
         if len(tools) > MOST_PARTS:
@@ -389,7 +410,7 @@ class _Compiler:
         data = head + directory + b"".join(places)
         if len(data) > MOST_BYTES:
             raise GuardTableError(f"its table has {len(data)} bytes; the chip has room for {MOST_BYTES}")
-        return GuardTable(data, tuple(states))
+        return GuardTable(data, tuple(states), told)
 
     def _flags(self, tool: str) -> int:
         passing = passes(self._device, self._device.by_name[tool])

@@ -81,7 +81,7 @@ class NativeGuard:
             check=True,
         )
         self._library = ctypes.CDLL(str(library))
-        for name in ("guard_judge", "guard_ended", "guard_forbids", "guard_accepted"):
+        for name in ("guard_judge", "guard_ended", "guard_forbids", "guard_accepted", "guard_told"):
             getattr(self._library, name).restype = ctypes.c_uint8
         self.run = Run.in_dll(self._library, "guard_run")
         self._data = b""
@@ -108,6 +108,9 @@ class NativeGuard:
     @property
     def accepted(self) -> bool:
         return bool(self._library.guard_accepted())
+
+    def told(self, symbol: int) -> StepKind:
+        return KINDS[self._library.guard_told(ctypes.c_uint8(symbol))]
 
     def ended(self, status: str) -> StepKind:
         return KINDS[self._library.guard_ended(ctypes.c_uint8(ENDS[status]))]
@@ -147,15 +150,30 @@ class Calls:
                 elif isinstance(pattern, Exact):
                     self._words.setdefault((symbol.tool, name), []).append(pattern.value)
         self.tools = {tool.name: place for place, tool in enumerate(task.device.tools)}
+        self.table = compile_guard(task.automaton, task.device)
+        self._own = [symbol for symbol in self._symbols if symbol.tool not in self.tools]
 
     def draw(self, state: str) -> tuple[str, dict[str, Any]]:
         """One call; half of them by an edge of the state."""
-        progress = self._task.automaton.progress[state]
+        symbols = self._task.automaton.symbols
+        progress = [
+            edge for edge in self._task.automaton.progress[state] if symbols[edge[0]].tool in self.tools
+        ]
         if progress and self._chance.random() < 0.5:
-            symbol = self._task.automaton.symbols[self._chance.choice(progress)[0]]
+            symbol = symbols[self._chance.choice(progress)[0]]
             return symbol.tool, self._fitting(symbol)
         tool = self._chance.choice(list(self.tools))
         return tool, self._any(tool)
+
+    def without_device(self, state: str) -> Call | None:
+        """A call of a tool that the device does not have, where there is one: mostly one that is progress."""
+        if not self._own or self._chance.random() < 0.7:
+            return None
+        symbol = self._chance.choice(
+            [one for one in self._own if (state, one.name) in self._task.automaton.delta] or self._own
+        )
+        told = "nothing" if symbol.fact is None or self._chance.random() < 0.2 else symbol.fact.written
+        return Call(symbol.tool, symbol.example(), CallStatus.OK, {"answer": told})
 
     def values(self, tool: str, arguments: Mapping[str, Any]) -> list[Value]:
         """Its arguments as the chip gets them."""
@@ -220,7 +238,7 @@ def check_sequence(
     calls: Calls,
     chance: random.Random,
     mode: ChipMode,
-    tape: list[tuple[int, list[Value], str, str]] | None = None,
+    tape: list[tuple[bytes, str]] | None = None,
 ) -> int:
     """Make one sequence on both sides, compare verdicts and figures, and return its number of calls."""
     scorer = OnlineScorer(task.automaton)
@@ -229,6 +247,15 @@ def check_sequence(
     guard.begin()
     length = chance.randint(1, MOST_CALLS)
     for _ in range(length):
+        if (own := calls.without_device(scorer.state)) is not None:
+            told = scorer.step(own)
+            number = calls.table.number_of(told)
+            assert guard.told(number) == told.kind, (task.id, own, told)
+            if tape is not None:
+                tape.append((bytes([TOLD, number]), told.kind[0].upper() + "."))
+            if told.kind is StepKind.PROGRESS:
+                harm.append(False)
+            continue
         tool, arguments = calls.draw(scorer.state)
         peeked = scorer.peek(Call(tool, arguments))
         values = calls.values(tool, arguments)
@@ -242,7 +269,9 @@ def check_sequence(
             else chance.choices(("ok", "rejected", "fault", "invalid"), (8, 1, 1, 1))[0]
         )
         if tape is not None:
-            tape.append((calls.tools[tool], values, status, said[0].upper() + ("!" if forbidden else ".")))
+            tape.append(
+                (_on_tape(calls.tools[tool], values, status), said[0].upper() + ("!" if forbidden else "."))
+            )
         ended = guard.ended(status)
         verdict = scorer.step(Call(tool, arguments, CallStatus(status)))
         assert status == "fault" or ended == verdict.kind, (task.id, tool, arguments, status, ended, verdict)
@@ -250,6 +279,12 @@ def check_sequence(
             harm.append(verdict.kind is StepKind.HARMFUL)
     check_figures(guard, scorer, harm)
     return length
+
+
+def _on_tape(tool: int, values: list[Value], status: str) -> bytes:
+    texts = [value.text or b"" for value in values]
+    given = (bytes([value.kind, len(text)]) + text for value, text in zip(values, texts, strict=True))
+    return bytes([tool, len(values)]) + b"".join(given) + bytes([ENDS[status]])
 
 
 def check_figures(guard: NativeGuard, scorer: OnlineScorer, harm: list[bool]) -> None:
@@ -282,15 +317,18 @@ def hostile_frames(
     calls, scorer = Calls(task, chance), OnlineScorer(task.automaton)
     passing = {tool.name for tool in task.device.tools if passes(task.device, tool)}
     sent: dict[int, tuple[str, dict[str, Any]]] = {}
-    judged = 0
+    judged = counted = 0
     for number in range(frames):
-        rover.hear(_hostile_frame(chance, number, calls, scorer, sent, table, overheard))
+        rover.hear(_hostile_frame(chance, number, calls, scorer, sent, table, overheard, counted))
         # Mostly it waits for the answer.
         for _ in range(40 if chance.random() < 0.9 else 1):
             rover.pass_time(1 if number in sent else 0.003)
             for frame in map(json.loads, decoder.feed(rover.said())):
                 if frame["op"] == "result" and (call := sent.pop(frame["id"], None)) is not None:
                     judged += _check_result(frame, call, scorer, passing)
+                    counted += "guard" in frame
+                elif frame["op"] == "status":
+                    counted = frame["guard"].get("calls", counted)
             if number not in sent:
                 break
         moves = rover.duty != (0, 0) or rover.switched & 0x7F
@@ -306,6 +344,7 @@ def _hostile_frame(
     sent: dict[int, tuple[str, dict[str, Any]]],
     table: GuardTable,
     overheard: str,
+    counted: int,
 ) -> bytes:
     kind = chance.random()
     if kind < 0.85:
@@ -320,6 +359,9 @@ def _hostile_frame(
         mac = chance.choice((overheard, chance.randbytes(16).hex().upper()))
         length = chance.choice((0, len(table.data), chance.randrange(3000)))
         message = {"v": 1, "op": "guard", "length": length, "sum": table.name, "mac": mac}
+    elif kind < 0.96:
+        mac = chance.choice((overheard, chance.randbytes(16).hex().upper()))
+        message = {"v": 1, "op": "guard", "told": chance.randrange(260), "calls": counted, "mac": mac}
     elif kind < 0.98:
         message = {"v": 1, "op": chance.choices(("reset", "estop", "hello", "init"), (20, 1, 5, 5))[0]}
     else:
@@ -395,7 +437,7 @@ class GuardHost:
             self.say("hello")
 
 
-END_OF_BATCH, END_OF_SEQUENCE = 0xFF, 0xFE
+END_OF_BATCH, END_OF_SEQUENCE, TOLD = 0xFF, 0xFE, 0xFD
 MOST_BATCH_BYTES = 24_000
 STRING_H = """#include <stddef.h>
 void *memset(void *to, int byte, size_t count);
@@ -447,14 +489,10 @@ class Batch:
         self, guard: NativeGuard, task: Task, calls: Calls, chance: random.Random, mode: ChipMode
     ) -> None:
         """Add a sequence, which the native core has made as the scorer does."""
-        tape: list[tuple[int, list[Value], str, str]] = []
+        tape: list[tuple[bytes, str]] = []
         self.calls += check_sequence(guard, task, calls, chance, mode, tape)
-        for tool, values, status, said in tape:
-            self.stream += bytes([tool, len(values)])
-            for value in values:
-                text = value.text or b""
-                self.stream += bytes([value.kind, len(text)]) + text
-            self.stream.append(ENDS[status])
+        for made, said in tape:
+            self.stream += made
             self.said.append(said)
         self.stream.append(END_OF_SEQUENCE)
         run = guard.run
@@ -466,6 +504,7 @@ class Batch:
         rows = {"table": self.table, "calls": bytes([*self.stream, END_OF_BATCH])}
         flash = "#ifdef __AVR__\n#include <avr/pgmspace.h>\n#else\n#define PROGMEM\n#endif\n"
         text = f"{flash}#define END_OF_BATCH {END_OF_BATCH}\n#define END_OF_SEQUENCE {END_OF_SEQUENCE}\n"
+        text += f"#define TOLD {TOLD}\n"
         for name, data in rows.items():
             body = ", ".join(map(str, data))
             text += f"#define {name.upper()}_BYTES {len(data)}\n"

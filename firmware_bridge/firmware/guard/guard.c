@@ -102,20 +102,11 @@ void guard_begin(void) {
     guard_run.state = table[START];
 }
 
-enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values) {
-    struct given given;
-    uint8_t flags = block(0)[tool], kind = flags & READS ? GUARD_LOOP : GUARD_HARMFUL;
-    const uint8_t *at = block(flags >> PART_SHIFT);
-    uint8_t width = *at++, size = *at++;
+/* What a call is, by its symbol, in the state that the episode is in. */
+static SEPARATE enum guard_kind follow(uint8_t flags, uint8_t symbol) {
+    uint8_t kind = flags & READS ? GUARD_LOOP : GUARD_HARMFUL, next = NONE;
+    const uint8_t *at = block((uint8_t)(guard_run.state + table[ROWS]));
 
-    at = read_cells(at, width, values, &given);
-    if (size >= DISC_BYTES) {
-        given.place[0] = decimal_nano(given.numbers[0]);
-        given.place[1] = decimal_nano(given.numbers[1]);
-    }
-
-    uint8_t symbol = find(at, width, size, &given), next = NONE;
-    at = block((uint8_t)(guard_run.state + table[ROWS]));
     for (uint8_t count = *at++; count; count--) {
         uint8_t target = *at++, off = (uint8_t)(symbol - *at++), span = *at++;
         if (off <= AS_BYTE(span & SPAN)) {
@@ -132,6 +123,20 @@ enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values) {
     call.next = next;
     call.kind = kind;
     return (enum guard_kind)kind;
+}
+
+enum guard_kind guard_judge(uint8_t tool, const struct guard_value *values) {
+    struct given given;
+    uint8_t flags = block(0)[tool];
+    const uint8_t *at = block(flags >> PART_SHIFT);
+    uint8_t width = *at++, size = *at++;
+
+    at = read_cells(at, width, values, &given);
+    if (size >= DISC_BYTES) {
+        given.place[0] = decimal_nano(given.numbers[0]);
+        given.place[1] = decimal_nano(given.numbers[1]);
+    }
+    return follow(flags, find(at, width, size, &given));
 }
 
 uint8_t guard_forbids(void) { return call.kind == GUARD_HARMFUL && call.flags & FORBIDS; }
@@ -170,6 +175,11 @@ enum guard_kind guard_ended(enum guard_end end) {
     }
     count_up(which);
     return (enum guard_kind)kind;
+}
+
+enum guard_kind guard_told(uint8_t symbol) {
+    follow(READS, symbol);
+    return guard_ended(GUARD_OK);
 }
 
 uint8_t guard_accepted(void) { return guard_run.state >= table[ACCEPTING]; }

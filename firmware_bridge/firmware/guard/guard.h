@@ -10,6 +10,7 @@
 #define GUARD_MOST_ARGUMENTS 8
 /* Bits of the harm mask: that many calls of the condensed path are weighed exactly. */
 #define GUARD_MASK_BITS 256
+#define GUARD_NO_SYMBOL 254
 
 enum guard_value_kind { GUARD_MISSING, GUARD_NUMBER, GUARD_TEXT, GUARD_OTHER };
 
@@ -68,6 +69,10 @@ uint8_t guard_forbids(void);
 
 /* The call just judged, or one that could not be (`INVALID`), has ended. Returns what it was. */
 enum guard_kind guard_ended(enum guard_end end);
+
+/* A call that the host made without the device, a read that ended well: by its symbol, or GUARD_NO_SYMBOL. Returns what
+ * it was. */
+enum guard_kind guard_told(uint8_t symbol);
 
 /* Whether the episode is in an accepting state. */
 uint8_t guard_accepted(void);

@@ -13,11 +13,13 @@
 #endif
 
 #define MAC_BYTES 16
+/* What the code of a told call is of, besides the generation; no table is so short. */
+#define TOLD_BYTES 3
 /* Bytes of the EEPROM that are looked at in one turn of the main loop. */
 #define BYTES_A_TURN 16
 
 enum state { OFF, ON, LOADING, LOST };
-enum refusal { NONE, BUSY, MALFORMED, WRONG_SUM, WRONG_MAC };
+enum refusal { NONE, BUSY, MALFORMED, WRONG_SUM, WRONG_MAC, WRONG_CALLS };
 /* What the first byte of a part of the EEPROM says: it is written last. */
 enum mark { COMPLETE = 0x5A, OPEN = 0xA5, NEVER = 0xFF };
 enum job { IDLE, TABLE, HEADER, RECORD };
@@ -240,11 +242,11 @@ static uint8_t take_piece(const struct json *at, const struct json *data) {
 }
 
 #ifdef GUARD_KEY
-/* The code of a table of this length in RAM, under the key, for the next generation. */
-static uint8_t comes_from_the_owner(uint16_t length, const struct json *given) {
+/* Whether a code is that of a generation and some bytes under the key. */
+static uint8_t comes_from_the_owner(uint32_t generation, const uint8_t *bytes, uint16_t length,
+                                    const struct json *given) {
     static const char digits[] PROGMEM = GUARD_KEY;
     uint8_t key[BLAKE2S_MOST_KEY], code[MAC_BYTES], theirs[MAC_BYTES], differ = 0;
-    uint32_t generation = header.generation + 1;
     struct blake2s hash;
 
     _Static_assert(sizeof digits >= 33 && sizeof digits <= 2 * BLAKE2S_MOST_KEY + 1 && sizeof digits % 2,
@@ -261,7 +263,7 @@ static uint8_t comes_from_the_owner(uint16_t length, const struct json *given) {
         uint8_t byte = (uint8_t)(generation >> (8 * i));
         blake2s_take(&hash, &byte, 1);
     }
-    blake2s_take(&hash, table, length);
+    blake2s_take(&hash, bytes, length);
     blake2s_end(&hash, code);
     for (uint8_t i = 0; i < MAC_BYTES; i++) {
         differ |= code[i] ^ theirs[i];
@@ -269,7 +271,10 @@ static uint8_t comes_from_the_owner(uint16_t length, const struct json *given) {
     return !differ;
 }
 #else
-static uint8_t comes_from_the_owner(uint16_t length, const struct json *given) {
+static uint8_t comes_from_the_owner(uint32_t generation, const uint8_t *bytes, uint16_t length,
+                                    const struct json *given) {
+    (void)generation;
+    (void)bytes;
     (void)length;
     (void)given;
     return 1;
@@ -294,7 +299,7 @@ static uint8_t commit(const struct json *length_given, const struct json *messag
     if (length && !guard_check(table, (uint16_t)length, TOOL_COUNT)) {
         return MALFORMED;
     }
-    if (!comes_from_the_owner((uint16_t)length, &mac)) {
+    if (!comes_from_the_owner(header.generation + 1, table, (uint16_t)length, &mac)) {
         return WRONG_MAC;
     }
     header = (struct header){COMPLETE, length != 0, (uint16_t)length, header.generation + 1, given};
@@ -310,12 +315,38 @@ static uint8_t commit(const struct json *length_given, const struct json *messag
     return NONE;
 }
 
+/* A call that the host made without the device. Its number keeps a message that comes twice from counting twice. */
+static uint8_t take_told(const struct json *told, const struct json *message) {
+    struct json calls = json_member(message, PSTR("calls")), mac = json_member(message, PSTR("mac"));
+    uint32_t symbol = json_uint32(told), number = calls.type == JSON_NUMBER ? json_uint32(&calls) : UINT32_MAX;
+    uint8_t bytes[TOLD_BYTES] = {(uint8_t)symbol, (uint8_t)number, (uint8_t)(number >> 8)};
+
+    if (state != ON || symbol > GUARD_NO_SYMBOL) {
+        return MALFORMED;
+    }
+    /* At the most, the count stands still, and a code would hold again. */
+    if (number != guard_run.counts[GUARD_CALLS] || number == UINT16_MAX) {
+        return WRONG_CALLS;
+    }
+    if (!comes_from_the_owner(header.generation, bytes, sizeof bytes, &mac)) {
+        return WRONG_MAC;
+    }
+    open_slot();
+    guard_told((uint8_t)symbol);
+    record_due = 1;
+    return NONE;
+}
+
 void chip_guard_take(const struct json *message, uint8_t busy) {
     struct json at = json_member(message, PSTR("at")), data = json_member(message, PSTR("data"));
-    struct json length = json_member(message, PSTR("length"));
+    struct json length = json_member(message, PSTR("length")), told = json_member(message, PSTR("told"));
 
-    /* While the last table goes into the EEPROM, the one in RAM must stay. */
-    if (busy || job == TABLE || job == HEADER) {
+    if (busy) {
+        refusal = BUSY;
+    } else if (told.type == JSON_NUMBER) {
+        refusal = take_told(&told, message);
+    } else if (job == TABLE || job == HEADER) {
+        /* While the last table goes into the EEPROM, the one in RAM must stay. */
         refusal = BUSY;
     } else if (length.type == JSON_NUMBER) {
         refusal = commit(&length, message);
@@ -406,7 +437,7 @@ static void tell_run(void) {
 
 void chip_guard_status(void) {
     static const char states[][8] PROGMEM = {"off", "on", "loading", "lost"};
-    static const char refusals[][10] PROGMEM = {"", "busy", "malformed", "sum", "mac"};
+    static const char refusals[][10] PROGMEM = {"", "busy", "malformed", "sum", "mac", "calls"};
 
     wire_flash(PSTR(",\"guard\":{\"state\":\""));
     wire_flash(states[state]);

@@ -33,7 +33,7 @@ def test_as_c_it_holds_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_task_without_a_table_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "none"
-    assert main(["firmware", "guard", "ask_which_plant", "-o", str(path)]) == 2
+    assert main(["firmware", "guard", "rover_somebody_weeds_there", "-o", str(path)]) == 2
     line = capsys.readouterr().err
-    assert "ask_which_plant: no table for a chip: ask is no tool of the farm_rover" in line
+    assert "rover_somebody_weeds_there: no table for a chip: scan_people tells" in line
     assert line.count("\n") == 1 and not path.exists()

@@ -11,13 +11,16 @@ from firmware_native import compile_rover
 
 from configs.tasks_loader import load_task
 from core_eval.cli.main import main
-from firmware_bridge.firmware.guard_table import ChipMode, compile_guard
-from firmware_bridge.guard_loader import PIECE_BYTES, code_of
+from firmware_bridge.firmware.guard_table import NO_SYMBOL, ChipMode, compile_guard
+from firmware_bridge.guard_loader import PIECE_BYTES, code_of, code_of_told
 
 TASK = load_task("water_one_plant")
 TABLE = compile_guard(TASK.automaton, TASK.device)
 OBSERVING = compile_guard(TASK.automaton, TASK.device, ChipMode.OBSERVE)
 KEY = bytes(range(16))
+ASKING = load_task("ask_which_plant")
+ASKED = compile_guard(ASKING.automaton, ASKING.device)
+(ANSWER,) = ASKED.told.values()
 
 pytestmark = [pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"), pytest.mark.firmware]
 
@@ -160,6 +163,50 @@ def test_with_a_key_only_its_owner_changes_the_table(keyed: Path, tmp_path: Path
     assert host.guard("guard", **end)["error"] == "mac"
     assert host.guard("guard", length=0)["error"] == "mac"
     assert host.guard("guard", length=0, mac=code_of(b"", generation + 1, KEY))["state"] == "off"
+
+
+def test_a_question_to_a_person_is_told_it_once(host: GuardHost, compiled: Path, tmp_path: Path) -> None:
+    host.load(ASKED.data)
+    assert host.call("move_to", x=2, y=14)["error"]["code"] == "guard"
+    for told, count in ((ANSWER, {"progress": 1}), (NO_SYMBOL, {"progress": 1, "loops": 1})):
+        before = host.guard()
+        after = host.guard("guard", told=told, calls=before["calls"])
+        assert (after["calls"], after["prevented"]) == (before["calls"] + 1, 1)
+        assert {name: after[name] for name in count} == count
+        # The answer to it was lost, and it comes again.
+        again = host.guard("guard", told=told, calls=before["calls"])
+        assert again.pop("error") == "calls" and again == after
+    host.settle()
+    assert GuardHost(compiled, tmp_path, bytes(host.rover.eeprom)).guard() == host.guard()
+    assert host.call("unlock_safety_mode")["guard"] == "progress"
+    assert host.call("move_to", x=2, y=14)["guard"] == "progress"
+
+
+@pytest.mark.parametrize("told", [{"told": 255, "calls": 0}, {"told": 0}, {"told": 0, "calls": 1}])
+def test_what_is_told_amiss_is_refused(host: GuardHost, told: dict[str, int]) -> None:
+    assert host.guard("guard", told=0, calls=0)["error"] == "malformed"
+    loaded = host.load(ASKED.data)
+    refused = host.guard("guard", **told)
+    assert refused.pop("error") == ("malformed" if told["told"] == 255 else "calls") and refused == loaded
+    host.call("unlock_safety_mode")
+    host.guard("guard", told=ANSWER, calls=1)
+    host.say("call", id="drive", tool="move_to", args={"x": 2, "y": 14})
+    assert host.guard("guard", told=ANSWER, calls=2)["error"] == "busy"
+
+
+def test_with_a_key_only_its_owner_tells_it(keyed: Path, tmp_path: Path) -> None:
+    host = GuardHost(keyed, tmp_path)
+    generation = host.load(ASKED.data, KEY)["generation"]
+    mac = code_of_told(ANSWER, 0, generation, KEY)
+    for amiss in (
+        {},
+        {"mac": code_of_told(ANSWER, 0, generation + 1, KEY)},
+        {"mac": code_of_told(0, 0, 1, b"x" * 16)},
+    ):
+        assert host.guard("guard", told=ANSWER, calls=0, **amiss)["error"] == "mac"
+    assert host.guard("guard", told=NO_SYMBOL, calls=0, mac=mac)["error"] == "mac"
+    assert host.guard("guard", told=ANSWER, calls=0, mac=mac)["progress"] == 1
+    assert host.guard("guard", told=ANSWER, calls=1, mac=mac)["error"] == "mac"
 
 
 def test_table_and_counts_survive_a_reset_of_the_board(

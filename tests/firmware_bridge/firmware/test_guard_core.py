@@ -24,7 +24,7 @@ SEQUENCES = 40
 MOST_CYCLES = 3_200
 """Of a judgement at 16 MHz."""
 MOST_FLASH = {"guard.c": 1_024, "decimal.c": 760}
-TASKS = ("water_two_plants", "arm_inventory_then_tidy", "arm_no_stack")
+TASKS = ("water_two_plants", "arm_inventory_then_tidy", "arm_no_stack", "ask_dose_twice")
 
 pytestmark = [pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"), pytest.mark.firmware]
 
@@ -218,7 +218,6 @@ def test_whatever_the_table_and_the_calls_no_byte_outside_is_read(tmp_path: Path
     [
         ("round_of_water", "it has 562 states; the chip has room for 250"),
         ("rover_somebody_weeds_there", "asks for a fact"),
-        ("ask_which_plant", "ask is no tool of the farm_rover"),
     ],
 )
 def test_a_task_that_does_not_fit_says_why(task: str, why: str) -> None:

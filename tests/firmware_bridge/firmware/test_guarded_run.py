@@ -76,6 +76,16 @@ def test_host_and_chip_agree_and_the_chip_remembers_it(running: EmulatedBoard, t
         assert raw.status()["guard"] == before
 
 
+@pytest.mark.nightly
+def test_what_a_person_answered_is_told_to_the_chip(running: EmulatedBoard, tmp_path: Path) -> None:
+    status, log = run(running, tmp_path, "oracle", "ask_which_plant")
+    assert (status, rows(log, CHIP_DIFFERS)) == (0, [])
+    with RawHost(running.path) as raw:
+        raw.ready()
+        guard = raw.status()["guard"]
+    assert (guard["accepted"], guard["progress"]) == (True, len(statuses(log)))
+
+
 def test_a_difference_stops_the_rig_and_is_in_the_log(
     running: EmulatedBoard,
     tmp_path: Path,

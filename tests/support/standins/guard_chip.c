@@ -103,6 +103,13 @@ int main(void) {
             guard_begin();
             continue;
         }
+        if (tool == TOLD) {
+            put("PLH"[guard_told(take())]);
+            put('.');
+            put_hex(0);
+            put_hex(0);
+            continue;
+        }
         uint8_t count = take();
         for (uint8_t i = 0; i < count; i++) {
             values[i].kind = take();

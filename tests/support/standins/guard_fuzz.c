@@ -50,6 +50,9 @@ int main(int count, char **arguments) {
         }
         for (int call = 0; sound && tools && call < 40; call++) {
             struct guard_value values[GUARD_MOST_ARGUMENTS] = {value(), value(), value()};
+            if (draw(8) == 0) {
+                guard_told((uint8_t)draw(GUARD_NO_SYMBOL + 1));
+            }
             guard_judge((uint8_t)draw(tools), values);
             guard_forbids();
             guard_ended((enum guard_end)draw(5));
