@@ -95,7 +95,7 @@ class GuardLoader:
                 self._peer.time.sleep(AGAIN_SECONDS)
                 continue
             raise LinkError(
-                f"{self._link.name}: the guard on the chip refuses {_what(message)}: {status.error}"
+                f"{self._link.name}: the guard on the chip refuses what it was sent: {status.error}"
             )
         raise LinkError(f"{self._link.name}: the guard on the chip does not answer")
 
@@ -105,7 +105,3 @@ class GuardLoader:
         status = None if self._peer.status is None else self._peer.status.guard
         # A late answer to a piece, or to hello, says nothing yet.
         return is_done is None or status is None or status.error is not None or is_done(status)
-
-
-def _what(message: wire.Guard) -> str:
-    return "the table" if message.told is None else "what it is told"

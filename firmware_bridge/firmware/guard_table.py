@@ -364,20 +364,16 @@ class _Compiler:
                     raise GuardTableError(f"{tool.name}: {error}") from None
         return found
 
-    def told(self) -> list[str]:
-        """Return the symbols with edges that the device has no tool for."""
-        return [
-            name
-            for name, symbol in self._automaton.symbols.items()
-            if symbol.tool not in self._device.by_name and self.edges[name]
-        ]
-
     def compile(self) -> GuardTable:
         self.check()
         tools = self.tools()
         symbols = [symbol.name for tool in tools.values() for symbol in tool.symbols]
-        told = {name: len(symbols) + place for place, name in enumerate(self.told())}
-        symbols += told
+        tool_of = {name: symbol.tool for name, symbol in self._automaton.symbols.items()}
+        own = [
+            name for name, edges in self.edges.items() if edges and tool_of[name] not in self._device.by_name
+        ]
+        told = {name: place for place, name in enumerate(own, len(symbols))}
+        symbols += own
         if len(symbols) > MOST_SYMBOLS:
             raise GuardTableError(f"it has {len(symbols)} symbols; the chip has room for {MOST_SYMBOLS}")
         if len(tools) > MOST_PARTS:
