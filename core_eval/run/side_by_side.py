@@ -204,10 +204,10 @@ class SideBySide:
                 cell = plan[number]
                 return names[cell.agent] not in self.failed and owners.get(cell.rig, worker) is worker
 
-            left = list(filter(may, waiting)) if broken is None else []
-            if not left:
+            if broken is not None or (first := next(filter(may, waiting), None)) is None:
                 return
-            number = next((one for one in left if drawn.get(starts[one], worker) is worker), left[0])
+            left = filter(may, waiting)
+            number = next((one for one in left if drawn.get(starts[one], worker) is worker), first)
             del waiting[number]
             if self._parts.varied is not None:
                 drawn.setdefault(starts[number], worker)
