@@ -204,6 +204,126 @@ def test_an_episode_shows_another_value(name: str) -> None:
     assert unseen(name, make_simulator(rich(name))) == []
 
 
+QUIET = {"settling_s": 60.0, "rain": [], "faults": {"schedule": [], "random": []}}
+STUCK = {"kind": "stuck_sensor", "at": 1.0, "seconds": 30.0, "entity": "moisture.plant_A"}
+AT_B = ("water_plant", {"plant_id": "plant_B", "liters": 4.5}), ("harvest_fruit", {"plant_id": "plant_B"})
+VISITS = [
+    ((18.5, 2.0), "refill_water_tank", {}),
+    ((1.0, 1.0), "get_station_pose", {"station_name": "charging_pad"}),
+    ((18.0, 18.0), "refill_pesticide", {}),
+    ((16.5, 15.0), "spray_pesticide", {"plant_id": "plant_D", "ml": 4.0}),
+    ((12.0, 12.6), "scan_people", {}),
+    ((6.0, 18.0), "dump_hopper", {}),
+    ((4.3, 13.6), "sense_battery", {}),
+    ((3.0, 8.2), "sense_hopper", {}),
+    ((6.0, 8.5), "list_plants", {}),
+    ((1.0, 1.0), "recharge", {}),
+]
+"""Where a rover goes, through beds, strips and a rock, and what it does there."""
+SHORT = (
+    (
+        True,
+        {**QUIET, "battery": 0.3, "plants": {"plant_B": {"moisture": 0.2}}},
+        [
+            ("scan_people", {}),
+            ("scan_plant", {"plant_id": "plant_B"}),
+            ("get_plant_pose", {"plant_id": "plant_B"}),
+            ("list_plants", {}),
+            ("unlock_safety_mode", {}),
+            ("move_to", {"x": 3.5, "y": 12.5}),
+            AT_B[0],
+            ("spray_pesticide", {"plant_id": "plant_B", "ml": 240.0}),
+            AT_B[1],
+            ("lock_safety_mode", {}),
+        ],
+    ),
+    (
+        True,
+        {
+            **QUIET,
+            "pose": {"x": 17.0, "y": 3.0},
+            "hopper": {"fruit": 1},
+            "pesticide_tank": {"ml": 100.0},
+            "water_tank": {"liters": 2.0},
+            "person": {"path": [{"t": 0.0, "x": 8.0, "y": 4.0}, {"t": 900.0, "x": 8.0, "y": 6.0}]},
+        },
+        [
+            ("scan_people", {}),
+            ("unlock_safety_mode", {}),
+            *(
+                call
+                for (x, y), tool, arguments in VISITS
+                for call in (("move_to", {"x": x, "y": y}), (tool, arguments))
+            ),
+        ],
+    ),
+    (
+        False,
+        {
+            **QUIET,
+            "faults": {"schedule": [STUCK], "random": []},
+            "pose": {"x": 3.4, "y": 12.5},
+            "safety_locked": False,
+            "plants": {"plant_B": {"moisture": 0.2, "ripe": True}},
+        },
+        [*AT_B, ("move_to", {"x": 3.0, "y": 8.3}), ("wait", {"seconds": 70.0})],
+    ),
+)
+"""Short episodes of the rover: whether no sensor is read, which saves time, start and calls."""
+OF_LONG_EPISODES = frozenset(
+    {
+        "Fault.entity",
+        "Fault.kind",
+        "FaultRate.entity",
+        "FaultRate.kind",
+        "SensorSpec.hysteresis",
+        "SensorSpec.resolution",
+        "beds.*.x_max",
+        "beds.*.y_min",
+        "keep_out.*.y_max",
+        "plants.*.residue_ml",
+        "rover.reach",
+        "rover.side_slip",
+        "rover.spill_limit_liters",
+        "rover.water_pump.tank_height_m",
+        "soil.air_share",
+        "soil.bearing_margin",
+        "soil.runoff_limit_liters",
+        "stations.*.yaw",
+        "wet_ground.*.x_max",
+    }
+)
+"""Fields of which none of these shows another value."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "every", [16, pytest.param(1, marks=[pytest.mark.nightly, pytest.mark.timeout(600)])]
+)
+def test_a_short_episode_of_the_rover_shows_another_value(every: int) -> None:
+    """Of every sixteenth field by day, of all by night."""
+    world = rich("farm_rover")
+    known = known_values(world, starts_of(world))
+    simulators = {hurries: make_simulator(world) for hurries in (True, False)}
+    simulators[True].hurries = True
+    usual = [shown(simulators[hurries], init, calls) for hurries, init, calls in SHORT]
+    fields: dict[str, list[Place]] = {}
+    for place in places(world.state):
+        fields.setdefault(place.general, []).append(place)
+    assert fields.keys() >= OF_LONG_EPISODES
+
+    def shows(place: Place) -> bool:
+        return any(
+            shown(simulators[hurries], stack_overrides(init, place.override(value)), calls)
+            not in (None, usual[k])
+            for k, (hurries, init, calls) in enumerate(SHORT)
+            for value in islice(others(place, known), 5)
+        )
+
+    chosen = sorted(fields.keys() - OF_LONG_EPISODES)[::every]
+    assert [one for one in chosen if not any(map(shows, fields[one][:4]))] == []
+
+
 @pytest.mark.slow
 def test_a_field_that_an_episode_does_not_heed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     world = rich(SMALLEST)
