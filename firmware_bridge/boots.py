@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmware_bridge.messages import Status
+from firmware_bridge.messages import Pong, Status
 
 MOST_KEPT = 64
 """Number of earlier boots that are kept."""
@@ -46,6 +46,6 @@ class Boots:
         self.current, self._live = boot, not retained
         return changed
 
-    def is_another(self, status: Status) -> bool:
-        """Return whether a status has another boot than the last one."""
-        return None not in (status.boot, self.current) and status.boot != self.current
+    def is_another(self, message: Status | Pong) -> bool:
+        """Return whether a message is of another boot than the last status."""
+        return None not in (message.boot, self.current) and message.boot != self.current

@@ -19,8 +19,9 @@ def status_message(
     max_frame: int,
     stop: StopOutcome | None,
     stop_input: wire.StopInputState | None = None,
+    link_ms: int | None = None,
 ) -> wire.Status:
-    """Return a device's status; `stop` is how the stop went that led to `estop`."""
+    """Return a device's status; `stop` is how the stop went that led to `estop`, `link_ms` its clock now."""
     return wire.Status.model_validate(
         {
             "state": state,
@@ -30,6 +31,7 @@ def status_message(
             "watchdog_ms": watchdog_ms,
             "max_frame": max_frame,
             "stop_input": stop_input,
+            "m": link_ms,
             "stop": stop if state == "estop" and stop is not StopOutcome.CONFIRMED else None,
         }
     )
@@ -46,12 +48,18 @@ def truth_message(after: wire.Call | wire.Init, truth: Truth) -> wire.Truth:
 
 
 def refusal(
-    message: wire.Call | wire.Init, busy: bool, stopped: bool, held: bool, link_ms: int, t: float
+    message: wire.Call | wire.Init,
+    busy: bool,
+    stopped: bool,
+    held: bool,
+    link_ms: int,
+    t: float,
+    boot: str | None = None,
 ) -> Outcome | None:
     """Return why a new message is not run; None if it is.
 
     `held` is whether the stop input was pressed, `link_ms` the device's link clock now, ms; `t` the device
-    time of its last outcome, s.
+    time of its last outcome, s; `boot` the device's.
     """
     if stopped and message.op == "call":
         # This takes precedence over `busy` while the stopped call still ends.
@@ -65,6 +73,9 @@ def refusal(
         return Outcome(CallStatus.REJECTED, code="busy", message=text, t=t)
     if message.op == "init":
         return None
+    if message.boot is not None and boot is not None and message.boot != boot:
+        text = "the call was sent before the device was reset"
+        return Outcome(CallStatus.FAULT, code="late", message=text, t=t)
     if message.not_after is not None and link_ms > message.not_after:
         text = "the call came after its latest time to start"
         return Outcome(CallStatus.FAULT, code="late", message=text, t=t)

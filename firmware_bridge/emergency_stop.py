@@ -29,9 +29,12 @@ class EmergencyStop:
     def stop(self, timeout: float) -> StopOutcome:
         """Stop the rig and return how that went; see `RigClient.estop`."""
         stopped: list[wire.Status] = []
+        began_ms = self._peer.clock.device_ms(self._clock.now())
 
         def is_stopped(status: wire.Status) -> bool:
-            if status.state == "estop":
+            # A broker may pass on a status of an earlier stop late.
+            late = began_ms is not None and status.m is not None and status.m < began_ms
+            if status.state == "estop" and not late:
                 stopped[:] = [status]
             return bool(stopped)
 

@@ -174,7 +174,7 @@ class DeviceEndpoint:
             case wire.Call() | wire.Init():
                 self._accept(message.id, message)
             case wire.Ping():
-                self._send(wire.Pong(m=self._link_ms()))
+                self._send(wire.Pong(m=self._link_ms(), boot=self._boot))
             case wire.Hello():
                 self._publish_status()
             case wire.Estop():
@@ -215,7 +215,7 @@ class DeviceEndpoint:
 
     def _refusal(self, message: wire.Call | wire.Init) -> Outcome | None:
         busy = self._running is not None
-        return refusal(message, busy, self._stopped, self._held, self._link_ms(), self._t)
+        return refusal(message, busy, self._stopped, self._held, self._link_ms(), self._t, self._boot)
 
     @property
     def _held(self) -> bool:
@@ -334,6 +334,7 @@ class DeviceEndpoint:
             self._max_frame,
             self.last_stop,
             None if self._stop_input is None else self._stop_input.state,
+            self._link_ms(),
         )
 
     def _publish_status(self) -> None:

@@ -49,6 +49,7 @@ class Call(Message):
     """Host to device: run a tool.
 
     `not_after` is a moment of the device's link clock, ms: the call must not start later. None: no limit.
+    `boot` is the boot of the device whose clock that is: another one must not start it. None: any.
     """
 
     free = ("args",)
@@ -57,6 +58,7 @@ class Call(Message):
     tool: str
     args: Annotated[dict[str, Any], BeforeValidator(lambda args: {} if args is None else args)] = {}
     not_after: StrictInt | StrictFloat | None = None
+    boot: Annotated[str | None, BeforeValidator(_as_text)] = None
 
 
 class Init(Message):
@@ -153,10 +155,11 @@ class Ack(Message):
 
 
 class Pong(Message):
-    """Device to host: the answer to `ping`; `m` is the device's link clock, ms."""
+    """Device to host: the answer to `ping`; `m` is the link clock of the device's boot `boot`, ms."""
 
     op: Literal["pong"] = "pong"
     m: Annotated[int | float, Field(ge=-MOST_MS, le=MOST_MS)] | None = None
+    boot: Annotated[str | None, BeforeValidator(_as_text)] = None
 
 
 def _known_stop(stop: object) -> object:
@@ -203,6 +206,7 @@ class Status(Message):
     `watchdog_ms` and `max_frame` of 0 or less are none, as if they were missing.
     `stop`, with state `estop`, is how the stop of a driver's machine went. None: the device is stopped.
     `stop_input` is the state of its physical stop input. None: it has none.
+    `m` is the device's link clock when it was sent, ms: a copy that is late is none of a later stop.
     """
 
     op: Literal["status"] = "status"
@@ -218,6 +222,7 @@ class Status(Message):
     reset: Annotated[str | None, BeforeValidator(_as_text)] = None
     stop_input: Annotated[StopInputState | None, BeforeValidator(_known_input)] = None
     guard: Annotated[GuardStatus | None, BeforeValidator(_guard_or_none)] = None
+    m: Annotated[int | float | None, Field(le=MOST_MS)] = None
 
 
 class Sample(Message):

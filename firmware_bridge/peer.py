@@ -163,11 +163,11 @@ class Peer:
                 self.down_since = self.time.now()
             self.notify()
 
-    def pinged(self, sent: float, greeted: bool) -> float | None:
+    def pinged(self, sent: float, greeted: bool) -> tuple[float, bool] | None:
         """Measure the device's clock by a ping sent at this host time.
 
-        `greeted` is whether a hello that was sent after it was answered. Return the round trip in seconds;
-        None without a pong.
+        `greeted` is whether a hello that was sent after it was answered. Return the round trip in s, and
+        whether the pong is of this ping for certain; None without a pong.
         """
         with self.lock:
             pong, missed = self.pong, self.ping_missed
@@ -181,7 +181,7 @@ class Peer:
                 self.clock.update(sent, received, device_ms, states_boot=self.boots.current is not None)
                 middle = (sent + received) / 2
                 self.reading = ClockReading(middle, device_ms / 1000 - middle, received - sent)
-        return received - sent
+        return received - sent, not missed
 
     def take(self, payload: bytes, retained: bool) -> None:
         """Handle a frame; a link's `OnFrame`."""
@@ -254,7 +254,10 @@ class Peer:
     def _take_pong(self, pong: wire.Pong, received: float) -> None:
         with self.lock:
             self.pongs += 1
-            if self.pong is None:
+            if self.boots.is_another(pong):
+                # A late one of before a reset, or the first word after one: the status tells.
+                self.clock.doubtful = True
+            elif self.pong is None:
                 self.pong = (received, pong.m)
             self.notify()
 

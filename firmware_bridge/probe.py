@@ -12,6 +12,8 @@ from firmware_bridge.peer import Peer
 
 HELLO = encode(wire.Hello())
 PING = encode(wire.Ping())
+MOST_PINGS = 3
+"""Pings until one is answered for certain."""
 PONG_SECONDS = 0.2
 """Time in which a pong follows the answer to a hello that was sent after its ping."""
 
@@ -45,6 +47,9 @@ class Probe:
         Raises:
             LinkError: no answer, or the link is down.
         """
+        return self._ping(timeout)[0]
+
+    def _ping(self, timeout: float) -> tuple[float, bool]:
         peer = self._peer
         with self._one_ping:
             with peer.lock:
@@ -58,24 +63,23 @@ class Probe:
                 peer.wait(lambda: peer.pong is not None or peer.status_count > seen, timeout)
                 left = min(PONG_SECONDS, sent + timeout - peer.time.now())
             peer.wait(lambda: peer.pong is not None, left)
-            trip = peer.pinged(sent, greets and peer.status_count > seen)
+            answer = peer.pinged(sent, greets and peer.status_count > seen)
             if peer.clock.doubtful:
                 # The status of a device that was reset has another boot, and the peer takes note of it.
                 peer.clock.doubtful = not self.hello(timeout)
                 if peer.clock.doubtful:
                     raise LinkError(f"no status from {self._link.name} within {timeout:.2g} s")
-        if trip is None:
+        if answer is None:
             raise LinkError(f"no pong from {self._link.name} within {timeout:.2g} s")
-        return trip
+        return answer
 
     def measure(self, timeout: float) -> bool:
         """Ping until the clock is measured, and return whether the device answered."""
         try:
-            for _ in range(2 if self._peer.ping_missed else 1):
-                self.ping(timeout)
+            # The pong after a missed one may be that one, late; another thread may miss the next.
+            return any(self._ping(timeout)[1] for _ in range(MOST_PINGS))
         except LinkError:
             return False
-        return True
 
 
 def no_answer(link: Link, peer: Peer, what: str, timeout: float, before: tuple[int, int, int]) -> str:

@@ -79,7 +79,7 @@ class Requests:
         pause = self._retry_after
         payload = b""
         useless = peer.unfit, link.dropped, peer.strays
-        restarts, asked = peer.clock.restarts, False
+        restarts, asked, halted = peer.clock.restarts, False, link.rig.halted
         while True:
             if peer.conflict is not None:
                 return fault("two_devices", peer.conflict)
@@ -129,7 +129,9 @@ class Requests:
                 if (now := self._clock.now()) >= deadline:
                     continue
                 if message.op == "call" and message.not_after is None:
-                    message = message.model_copy(update={"not_after": not_after})
+                    # A late copy is for no other boot: its clock began anew, and it knows no ids.
+                    boot = peer.boots.current if link.brokered else None
+                    message = message.model_copy(update={"not_after": not_after, "boot": boot})
                 try:
                     payload = encode(message)
                 except (ValueError, TypeError) as error:
@@ -140,6 +142,9 @@ class Requests:
                 if limit is not None and (size := len(payload) + link.frame_overhead) > limit:
                     text = f"{name} has {size} bytes on the wire; the device takes {limit}"
                     return Outcome(CallStatus.INVALID, code="too_long", message=text)
+                if link.rig.halted and not halted and message.op == "call":
+                    text = "the rig was stopped before the call was sent; reset it first"
+                    return Outcome(CallStatus.REJECTED, code="estop", message=text)
                 restarts = peer.clock.restarts
                 link.send_call(payload, str(message.id), deadline - now)
                 next_send = now + pause

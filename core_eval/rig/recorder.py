@@ -65,7 +65,7 @@ class Recorder:
 
     def on_status(self, status: Status, source: str) -> None:
         """Record a status that the device or its keeper (`source`) has sent."""
-        detail = status.model_dump(mode="json", exclude={"v", "op", "state"}, exclude_none=True)
+        detail = status.model_dump(mode="json", exclude={"v", "op", "state", "m"}, exclude_none=True)
         self._said(source, status.state, detail)
         if self.discovery is not None:
             self.discovery.told(status)

@@ -35,7 +35,8 @@ class Stopping:
             send=lambda payload: self._estop(),
         )
         probe: Any = SimpleNamespace(hello_until=self._hello)
-        peer: Any = SimpleNamespace(status_count=7)
+        clock: Any = SimpleNamespace(device_ms=lambda host: int(1000 * (host - 100.0)) + 5000)
+        peer: Any = SimpleNamespace(status_count=7, clock=clock)
         self.stop = EmergencyStop(self.link, peer, probe, self.clock)
 
     def _now(self) -> float:
@@ -55,8 +56,9 @@ class Stopping:
         assert seen == 7
         self.asked.append(round(timeout, 6))
         due = self.answers_at is not None and self._now() + timeout >= self.answers_at
-        self.clock._now += max(0.0, self.answers_at - self._now()) if due and self.answers_at else timeout
-        return due and any(accept(status) for status in self.statuses)
+        found = due and any(accept(status) for status in self.statuses)
+        self.clock._now += max(0.0, self.answers_at - self._now()) if found and self.answers_at else timeout
+        return found
 
 
 def test_a_stop_is_repeated_each_half_second_until_it_is_confirmed() -> None:
@@ -121,3 +123,9 @@ def test_a_reset_is_asked_for_each_half_second_for_its_time() -> None:
     late = Stopping(None)
     assert not late.stop.reset(1.2)
     assert late.asked == [0.5, 0.5, 0.2] and late._now() == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize(("m", "outcome"), [(4999, StopOutcome.SENT), (5000, StopOutcome.CONFIRMED)])
+def test_a_status_of_before_the_stop_that_comes_late_confirms_nothing(m: int, outcome: StopOutcome) -> None:
+    stopping = Stopping(0.1, STOPPED.model_copy(update={"m": m}))
+    assert stopping.stop.stop(1.0) is outcome

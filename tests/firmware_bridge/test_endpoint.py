@@ -57,7 +57,8 @@ def test_hello_ping_and_the_last_will(rig: Rig) -> None:
     rig.give("hello")
     online = {"v": 1, "op": "status", "state": "online", "device": "scripted", "fw": "scripted 1"}
     online |= {"watchdog_ms": 5000, "max_frame": 65536, "boot": rig.port.of("status")[0]["boot"]}
-    assert rig.port.of("status") == [online, online]
+    first, second = (status.pop("m") for status in rig.port.of("status"))
+    assert 0 <= first <= second < 60_000 and rig.port.of("status") == [online, online]
     assert rig.port.will is not None and rig.port.will["state"] == "offline"
     rig.give("ping")
     rig.give("ping")
@@ -173,6 +174,14 @@ def test_a_late_call_is_a_fault_and_is_not_run(rig: Rig) -> None:
     rig.call("in time", not_after=now + 60_000)
     assert rig.port.result("in time")["status"] == "ok"
     assert len(rig.device.executed) == 1
+
+
+def test_a_call_of_before_a_reset_is_late_whatever_the_new_clock_says(rig: Rig) -> None:
+    boot = rig.port.of("status")[-1]["boot"]
+    rig.call("another", not_after=60_000, boot="another")
+    assert rig.port.result("another")["error"]["code"] == "late" and not rig.device.executed
+    rig.call("this", not_after=60_000, boot=boot)
+    assert rig.port.result("this")["status"] == "ok"
 
 
 def test_the_watchdog_is_armed_by_the_first_message_and_stops_the_device() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from given_clock import PlannedClock
 
+from devices.rig_motion import Event
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import Link, LinkError, OnFrame
@@ -297,6 +298,43 @@ def test_a_call_without_its_latest_moment_goes_to_no_device_that_has_answered_pi
     began = mute.clock.passed
     assert mute.call(timeout) == ("fault", "timeout") and mute.line.times("call") == []
     assert mute.clock.passed == pytest.approx(began + asked, abs=0.1)
+
+
+@pytest.mark.parametrize("brokered", [False, True])
+def test_over_a_broker_a_call_is_for_the_boot_whose_clock_it_states(brokered: bool) -> None:
+    rig = pinged()
+    rig.line.brokered = brokered
+    assert rig.probe.hello(1.0)
+    sent: list[Any] = []
+    right, rig.line.send = (
+        rig.line.send,
+        lambda payload: (sent.append(json.loads(payload)), right(payload))[1],
+    )  # type: ignore[method-assign]
+    assert rig.call() == ("ok", None) and sent[0].get("boot") == ("a" if brokered else None)
+
+
+def test_a_call_that_waits_while_the_rig_is_stopped_is_not_sent() -> None:
+    """Its board may have been reset since, and have forgotten the stop."""
+    rig = pinged()
+    rig.line.lose()
+    rig.clock.at(1.0, lambda: rig.line.rig.on(Event.HALT))
+    rig.clock.at(2.0, rig.line.restore)
+    assert rig.call() == ("rejected", "estop") and rig.line.times("call") == []
+    assert rig.call() == ("ok", None), "one that begins in the stop is the rig's to refuse"
+
+
+def test_a_pong_after_one_that_another_thread_missed_measures_no_clock() -> None:
+    """Its call would have no latest moment."""
+    rig = Rig(answers="ping")
+    missed = rig.line.send
+
+    def send(payload: bytes) -> None:
+        rig.line.send = missed  # type: ignore[method-assign]
+        rig.peer.ping_missed = True
+        missed(payload)
+
+    rig.line.send = send  # type: ignore[method-assign]
+    assert rig.probe.measure(1.0) and rig.peer.clock.known
 
 
 def test_a_call_after_a_link_came_back_has_its_not_after_again() -> None:

@@ -202,10 +202,37 @@ def _no_latest_moment() -> Patches:
 
 @bug("a call that comes too late is run", seed=4416)
 def _late() -> Patches:
-    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
-        return refusal(message, busy, stopped, held, 0, t)
+    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float, boot: str) -> Any:
+        return refusal(message, busy, stopped, held, 0, t, boot)
 
     return [(endpoint_module, "refusal", judge)]
+
+
+@bug("a call of before a reset is run by the next boot", seed=None)
+def _any_boot() -> Patches:
+    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float, boot: str) -> Any:
+        return refusal(message, busy, stopped, held, link_ms, t)
+
+    return [(endpoint_module, "refusal", judge)]
+
+
+@bug("a late pong of before a reset measures the clock", seed=None)
+def _any_pong() -> Patches:
+    return [(Boots, "is_another", lambda self, message: False)]
+
+
+@bug("a late status of before a stop confirms it", seed=None)
+def _late_status() -> Patches:
+    right = EmergencyStop.stop
+
+    def stop(self: EmergencyStop, timeout: float) -> StopOutcome:
+        known, self._peer.clock._known = self._peer.clock._known, False
+        try:
+            return right(self, timeout)
+        finally:
+            self._peer.clock._known |= known
+
+    return [(EmergencyStop, "stop", stop)]
 
 
 def _sends_in_a_stop(self: RigSession, tool: str, arguments: Any, call_id: str, **how: Any) -> Any:
@@ -219,8 +246,8 @@ def _sends_calls() -> Patches:
 
 @bug("a stopped device takes calls", seed=14)
 def _takes_calls() -> Patches:
-    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float) -> Any:
-        return refusal(message, busy, False, held, link_ms, t)
+    def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float, boot: str) -> Any:
+        return refusal(message, busy, False, held, link_ms, t, boot)
 
     return [(endpoint_module, "refusal", judge), (RigSession, "call", _sends_in_a_stop)]
 
