@@ -56,6 +56,7 @@ class RigSide:
         clock: one that goes on while the machine is suspended.
         door: where the next host comes in.
         deadman: gets its heartbeat while this loop turns for a living host.
+        successor: whether to stop the rig until that is confirmed: a line may lose a stop.
     """
 
     def __init__(
@@ -65,7 +66,10 @@ class RigSide:
         clock: Clock = BOOTTIME,
         door: Door | None = None,
         deadman: Deadman | None = None,
+        *,
+        successor: bool = False,
     ) -> None:
+        self._successor = successor
         self._link, self._clock, self._door, self._deadman = link, clock, door, deadman
         self._begin(host)
         self._sending = threading.Lock()
@@ -80,6 +84,8 @@ class RigSide:
         link = self._link
         self._greet(None)
         link.attach(self._pass_on, self._changed)
+        if self._successor:
+            self._aside(lambda: strike(link, LATE_STRIKE, self._clock))
         while True:
             if not link.connected:
                 self._changed(False)
@@ -299,7 +305,8 @@ def strike(link: Link, moments: Iterable[float], clock: Clock) -> bool:
             # A device's word may come meanwhile.
             clock.sleep(min(left, WORD_SECONDS))
             left = began + moment - clock.now()
-        if link.rig.outcome is StopOutcome.CONFIRMED:
+        if link.rig.outcome is StopOutcome.CONFIRMED or not link.rig.halted:
+            # A reset has left the stop.
             break
         with contextlib.suppress(LinkError):
             link.stop()
@@ -348,7 +355,7 @@ def main(
     except LinkError as error:
         say(Kind.REFUSED, str(error))
         return
-    rig = RigSide(link, host, door=Door(door_name(opener, arguments)), deadman=relay)
+    rig = RigSide(link, host, door=Door(door_name(opener, arguments)), deadman=relay, successor=successor)
     tell_through(rig.tell)
     rig.run()
     # A driver's own threads must not outlive the rig.
