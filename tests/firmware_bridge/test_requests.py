@@ -323,6 +323,16 @@ def test_a_call_that_waits_while_the_rig_is_stopped_is_not_sent() -> None:
     assert rig.call() == ("ok", None), "one that begins in the stop is the rig's to refuse"
 
 
+def test_a_late_pong_of_an_earlier_boot_measures_no_clock() -> None:
+    rig = Rig(answers="hello")
+    assert rig.probe.hello(1.0)
+    rig.clock.at(0.1, lambda: rig.line.say(op="pong", m=90_000, boot="before"))
+    assert not rig.probe.measure(1.0) and not rig.peer.clock.known
+    rig.clock.at(1.1, lambda: rig.line.say(op="pong", m=1_100, boot="a"))
+    rig.clock.at(1.2, lambda: rig.line.say(op="pong", m=1_200, boot="a"))
+    assert rig.probe.measure(1.0) and rig.peer.clock.known
+
+
 def test_a_pong_after_one_that_another_thread_missed_measures_no_clock() -> None:
     """Its call would have no latest moment."""
     rig = Rig(answers="ping")

@@ -111,6 +111,47 @@ def found_once(simulations: Simulations) -> None:
     assert [dict(found) for found in worlds] == [{}, {}]
 
 
+def test_messages_of_before_a_reset_or_a_stop_that_come_late_do_no_harm() -> None:
+    alone(late_messages)
+
+
+def late_messages(simulations: Simulations) -> None:
+    """A call ran again, a pong measured another clock, a status confirmed a later stop."""
+    plan = replace(drawn(0), link="mqtt", coast=0.0, confirms=True, unwinds=0.0, slow=0.0, watchdog=10.0)
+    plan = replace(plan, resets=False, logind=False)
+    again = Fault("disorder", 0.615, 7.091), Fault("board reset", 6.069, 0.394)
+    clock = Fault("disorder", 1.931, 7.758), Fault("board reset", 4.935, 0.104)
+    plans = (
+        replace(plan, seed=1006, calls=((2.5,),), faults=again, timeout=20.0, thinks=5.0, confirms=False),
+        replace(plan, seed=52, calls=((90.0, 0.3),), faults=clock, timeout=3.0, thinks=2.0),
+        replace(
+            plan,
+            seed=2680,
+            calls=((30.0, 6.0),),
+            faults=(Fault("disorder", 0.13, 7.072),),
+            timeout=3.0,
+            thinks=0.0,
+        ),
+    )
+    assert [dict(simulations.run(one)[0]) for one in plans] == [{}, {}, {}]
+
+
+def test_a_successor_stops_the_rig_on_a_bad_line_and_no_call_that_waited_follows() -> None:
+    alone(successor_stops)
+
+
+def successor_stops(simulations: Simulations) -> None:
+    plan = replace(drawn(0), link="serial", coast=0.0, unwinds=0.0, slow=0.0, resets=False, logind=False)
+    plan = replace(plan, timeout=20.0)
+    lost = Fault("rig process killed", 6.54, 0.0), Fault("loss", 6.954, 5.054)
+    waits = Fault("rig process frozen", 1.258, 4.554), Fault("board reset", 2.82, 0.154)
+    plans = (
+        replace(plan, seed=6969, calls=((30.0,),), faults=lost, watchdog=0.0, confirms=False, thinks=0.0),
+        replace(plan, seed=3284, calls=((0.3,),), faults=waits, watchdog=5.0, confirms=True, thinks=2.0),
+    )
+    assert [dict(simulations.run(one)[0]) for one in plans] == [{}, {}]
+
+
 def test_faults_that_overlap_hold_until_the_last_is_over() -> None:
     alone(overlapping)
 

@@ -15,7 +15,7 @@ from given_clock import PlannedClock
 from served_rig_side import ScriptedLink, Served
 
 from devices.outcome import StopOutcome
-from devices.rig_motion import Motion
+from devices.rig_motion import Event, Motion
 from firmware_bridge import link as link_module
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_terminal
 from firmware_bridge.rig_process import rig_side
@@ -154,6 +154,14 @@ def test_a_stop_is_repeated_until_it_is_confirmed(outcome: StopOutcome | None, s
     link.error = LinkError("out")
     assert not strike(link, STRIKE, clock)
     assert clock.passed == (1.0 if stops == 1 else 1.1), "seven within a second"
+
+
+def test_a_reset_ends_the_repeats() -> None:
+    link, clock = ScriptedLink(), PlannedClock()
+    link.outcome = None
+    clock.at(0.3, lambda: link.rig.on(Event.RESET))
+    strike(link, STRIKE, clock)
+    assert link.stops == 4, "at 0, 0.05, 0.1 and 0.2 s"
 
 
 def test_the_word_of_a_device_that_was_stopped_ends_the_repeats_and_is_the_outcome(served: Served) -> None:
