@@ -2,8 +2,8 @@
 
 A task's golden path is mutated at 11 rates, by 5 kinds of mistakes, with 20 seeds each. Paths that are the
 same are played once, in the task's own world with seed 0 (`validity_paths.py`), and scored as any run is.
-What was played is kept as a line a task in --kept, and the same command goes on where it stopped; `--tasks 0`
-plays none.
+What was played is kept as a line a task in --kept, and the same command goes on where it stopped, also with
+more seeds; `--tasks 0` plays none. All tasks count with as many seeds as the one with the fewest.
 
     python benchmarks/validity.py --tasks 100 --kept build/validity.jsonl --markdown FILE.md -o FILE.svg
 
@@ -32,7 +32,7 @@ from agents.baselines.fixed_actions import FixedActions
 from agents.baselines.mutated import KINDS, mutate
 from agents.baselines.oracle import GoldenAction, OracleAgent
 from benchmarks.validity_figures import RATES, Measured, curves, markdown, picture
-from benchmarks.validity_kept import packed, read
+from benchmarks.validity_kept import packed, read, seeds_of, with_equal_seeds
 from benchmarks.validity_paths import PathScores
 from configs.suites import read_suite
 from configs.task import Task
@@ -79,8 +79,8 @@ def mutations(task: Task, seeds: int) -> dict[tuple[str, float, int], list[ToolC
     }
 
 
-def measure(task_id: str, seeds: int) -> dict[str, Any]:
-    """Play and score the mutated paths of a task, equal ones once.
+def measure(task_id: str, seeds: int, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Play and score the mutated paths of a task, equal ones once; not those of fewer seeds `before`.
 
     Returns:
         `task`, `world`, `paths` (the scores of each path that was played), and `cells`: by kind and rate the
@@ -92,9 +92,13 @@ def measure(task_id: str, seeds: int) -> dict[str, Any]:
     distinct: dict[str, list[ToolCallAction]] = {}
     for calls in wanted.values():
         distinct.setdefault(identity(calls), calls)
+    paths: dict[str, dict[str, Any]] = {}
+    if before is not None:
+        had = dict.fromkeys(identity(calls) for key, calls in wanted.items() if key[-1] < seeds_of(before))
+        paths.update(zip(had, before["paths"], strict=True))
     stage = PathScores(task)
     # In order, so that what paths begin with alike is played once.
-    paths = {key: stage.of(Played(distinct[key])) for key in sorted(distinct)}
+    paths.update((key, stage.of(Played(distinct[key]))) for key in sorted(distinct) if key not in paths)
     places = {key: place for place, key in enumerate(distinct)}
     found: dict[str, list[int]] = {}
     for (kind, rate, _), calls in wanted.items():
@@ -134,11 +138,13 @@ def _tasks(suite: str = "core") -> Mapping[str, Task]:
 def run(suite: str, tasks: Sequence[str], seeds: int, kept: Path, processes: int) -> Iterator[str]:
     """Measure the tasks that are not kept yet, and keep each; yield its id."""
     _tasks(suite)
-    done = {one["task"] for one in read(kept)}
-    left = [task for task in tasks if task not in done]
+    done = {one["task"]: one for one in read(kept)}
+    left = [task for task in tasks if task not in done or seeds_of(done[task]) < seeds]
     with ProcessPoolExecutor(processes) as pool, kept.open("a", encoding="utf-8") as file:
         # Shuffled, so that what is kept of a run that was stopped is of all worlds.
-        waiting = [pool.submit(measure, task, seeds) for task in Random(0).sample(left, len(left))]
+        waiting = [
+            pool.submit(measure, task, seeds, done.get(task)) for task in Random(0).sample(left, len(left))
+        ]
         for ended in as_completed(waiting):
             one = ended.result()
             file.write(json.dumps(one) + "\n")
@@ -164,7 +170,7 @@ def main() -> None:
     tasks = chosen(given.suite, given.tasks) if given.tasks else []
     for task in run(given.suite, tasks, given.seeds, given.kept, given.processes) if tasks else ():
         screen.print(task)
-    lines = sorted(read(given.kept), key=lambda line: str(line["task"]))
+    lines = with_equal_seeds(read(given.kept))
     if given.pack:
         given.pack.write_bytes(packed(lines))
     measured = Measured.of(lines)

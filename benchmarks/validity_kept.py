@@ -6,6 +6,7 @@ import json
 import lzma
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ COLUMNS = (*ALONE, *(f"ktc {lam:g}" for lam in LAMBDAS[:-1]))
 
 
 def read(kept: Path) -> list[LINE]:
-    """Return the kept tasks; a line that was cut off is left out."""
+    """Return the kept tasks, each by its last line; a line that was cut off is left out."""
     if not kept.exists():
         return []
     content = kept.read_bytes()
@@ -26,13 +27,33 @@ def read(kept: Path) -> list[LINE]:
         if (text := lzma.decompress(content)).startswith(b'{"tasks"'):
             return unpacked(content)
         content = text
-    found = []
+    found: dict[str, LINE] = {}
     for line in content.decode().splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
+        with suppress(ValueError):
+            one = json.loads(line)
+            found[one["task"]] = one
+    return list(found.values())
+
+
+def seeds_of(line: Mapping[str, Any]) -> int:
+    """Return with how many seeds a task was measured."""
+    return len(next(iter(line["cells"].values())))
+
+
+def with_equal_seeds(lines: Iterable[LINE]) -> list[LINE]:
+    """Return the tasks in order, each with the first seeds, as many as all have."""
+    ordered = sorted(lines, key=lambda line: str(line["task"]))
+    seeds = min(map(seeds_of, ordered), default=0)
+    return [_cut(line, seeds) for line in ordered]
+
+
+def _cut(line: LINE, seeds: int) -> LINE:
+    """Return a task as it is measured with fewer seeds."""
+    new: dict[int, int] = {}
+    cells = {
+        key: [new.setdefault(path, len(new)) for path in own[:seeds]] for key, own in line["cells"].items()
+    }
+    return {**line, "paths": [line["paths"][path] for path in new], "cells": cells}
 
 
 def packed(lines: Sequence[LINE]) -> bytes:

@@ -28,7 +28,7 @@ from benchmarks.validity_figures import (
     weighted,
     with_beta,
 )
-from benchmarks.validity_kept import packed, read
+from benchmarks.validity_kept import packed, read, with_equal_seeds
 from benchmarks.validity_paths import PathScores
 from configs.suites import task_ref
 from configs.tasks_loader import load_task
@@ -132,6 +132,16 @@ def test_kept_lines_are_packed_and_read_again_without_one_that_was_cut_off(
     lines[0]["paths"][0]["prefix_criticality"] += 0.1
     with pytest.raises(ValueError, match="what their columns do not tell"):
         packed(lines)
+
+
+def test_more_seeds_go_on_from_fewer_and_are_cut_to_them(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(validity, "_LOADED", {"users_stamp_and_add": load_task("users_stamp_and_add")})
+    few, more = (measure("users_stamp_and_add", seeds) for seeds in (1, 3))
+    assert measure("users_stamp_and_add", 3, few) == more
+    assert with_equal_seeds([{**more, "task": "b"}, {**few, "task": "a"}]) == [
+        {**few, "task": "a"},
+        {**few, "task": "b"},
+    ]
 
 
 @pytest.mark.parametrize("task_id", ["ask_which_bob", "recharge_and_go_home"])
