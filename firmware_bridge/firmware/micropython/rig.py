@@ -85,6 +85,7 @@ class Rig:
         state = "estop" if self.stopped else "online"
         who = {"device": self.device, "fw": "micropython rig 1", "boot": BOOT}
         more = {"watchdog_ms": self.watchdog_ms, "max_frame": MAX_FRAME, "dropped": self.dropped}
+        more["m"] = self.clock()
         if self.reset:
             more["reset"] = self.reset
         if self.stop_input is not None:
@@ -131,7 +132,7 @@ class Rig:
         if op in ("call", "init"):
             return
         if op == "ping":
-            self.send({"v": 1, "op": "pong", "m": self.clock()})
+            self.send({"v": 1, "op": "pong", "m": self.clock(), "boot": BOOT})
         elif op == "hello":
             self.status()
         elif op == "estop":
@@ -162,6 +163,8 @@ class Rig:
                 text = "The stop input was pressed. A person must release it and reset the device."
                 text += " Make no more calls."
             self.answer(call_id, "rejected", "estop", text)
+        elif message.get("boot") not in (None, BOOT):  # a broker may be late, and the ids are forgotten
+            self.answer(call_id, "fault", "late", "The call was sent before the device was reset.")
         elif message.get("not_after") is not None and self.clock() > message["not_after"]:
             self.answer(call_id, "fault", "late", "The call came after its latest time to start.")
         elif message["tool"] not in self.tools:

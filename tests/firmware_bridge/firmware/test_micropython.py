@@ -8,6 +8,8 @@ import pytest
 from bridge_rig import wait_until
 from micropython_rig import DRY, EXAMPLE, WET, missing, on_mqtt, on_serial
 
+from firmware_bridge import messages as wire
+
 CARELESS_TOOLS = """
 def hang():
     valve.value(1)
@@ -48,6 +50,10 @@ def test_the_example_keeps_the_rules_of_the_wire(link: object) -> None:
         assert client.call("open_valve", {}).code == "bad_arguments"
         assert client.call("dig", {}).code == "unknown_tool"
         assert client.init({}, 0).status == "invalid"
+        before = wire.Call(id="b", tool="read_soil", not_after=10**9, boot="before")
+        assert client._requests.run(before, 5.0).code == "late"
+        own = before.model_copy(update={"id": "o", "boot": client.status.boot})
+        assert client._requests.run(own, 5.0).status == "ok" and client.status.m > 0
 
         outcomes = []
         thread = threading.Thread(target=lambda: outcomes.append(client.call("open_valve", {"seconds": 50})))

@@ -110,7 +110,7 @@ def bug(
     return add
 
 
-@bug("a stop that a lost link swallowed counts as confirmed", "4172a9da", seed=16)
+@bug("a stop that a lost link swallowed counts as confirmed", "4172a9da", seed=33)
 def _swallowed() -> Patches:
     right = EmergencyStop.stop
 
@@ -121,7 +121,7 @@ def _swallowed() -> Patches:
     return [(EmergencyStop, "stop", stop)]
 
 
-@bug("the rig process tells of its strike when it is over", "836c1b9d", seed=241)
+@bug("the rig process tells of its strike when it is over", "836c1b9d", seed=245)
 def _told_late() -> Patches:
     def strike_now(self: RigSide) -> None:
         rig_side.strike(self._link, STRIKE, self._clock)
@@ -130,7 +130,7 @@ def _told_late() -> Patches:
     return [(RigSide, "strike_now", strike_now)]
 
 
-@bug("a device's reset is noticed by nothing", "482518a6", seed=54)
+@bug("a device's reset is noticed by nothing", "482518a6", seed=58)
 def _reset_unnoticed() -> Patches:
     right = LinkClock.update
 
@@ -164,12 +164,12 @@ def _no_first_stop() -> Patches:
     return [(SerialLink, "__init__", init), (RigProcessLink, "_replace", replace)]
 
 
-@bug("results are not kept by id", seed=47)
+@bug("results are not kept by id", seed=34)
 def _forgets() -> Patches:
     return [(ResultCache, "get", lambda self, message_id: None)]
 
 
-@bug("refusals are not kept by id", seed=47)
+@bug("refusals are not kept by id", seed=61)
 def _forgets_refusals() -> Patches:
     right = ResultCache.keep
 
@@ -181,7 +181,7 @@ def _forgets_refusals() -> Patches:
     return [(ResultCache, "keep", keep)]
 
 
-@bug("a call is sent again without asking whether the device was reset", seed=136)
+@bug("a call is sent again without asking whether the device was reset", seed=12)
 def _sends_again() -> Patches:
     return [
         (Probe, "measure", lambda self, timeout: True),
@@ -189,7 +189,7 @@ def _sends_again() -> Patches:
     ]
 
 
-@bug("a call goes out without its latest moment, as a ping is not answered", "055fccdb", seed=9230)
+@bug("a call goes out without its latest moment, as a ping is not answered", "055fccdb", seed=436)
 def _no_latest_moment() -> Patches:
     right = Probe.measure
 
@@ -200,7 +200,7 @@ def _no_latest_moment() -> Patches:
     return [(Probe, "measure", measure)]
 
 
-@bug("a call that comes too late is run", seed=4416)
+@bug("a call that comes too late is run", seed=169)
 def _late() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float, boot: str) -> Any:
         return refusal(message, busy, stopped, held, 0, t, boot)
@@ -208,7 +208,7 @@ def _late() -> Patches:
     return [(endpoint_module, "refusal", judge)]
 
 
-@bug("a call of before a reset is run by the next boot", seed=None)
+@bug("a call of before a reset is run by the next boot", seed=931)
 def _any_boot() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float, boot: str) -> Any:
         return refusal(message, busy, stopped, held, link_ms, t)
@@ -216,12 +216,12 @@ def _any_boot() -> Patches:
     return [(endpoint_module, "refusal", judge)]
 
 
-@bug("a late pong of before a reset measures the clock", seed=None)
+@bug("a late pong of before a reset measures the clock", seed=52)
 def _any_pong() -> Patches:
     return [(Boots, "is_another", lambda self, message: False)]
 
 
-@bug("a late status of before a stop confirms it", seed=None)
+@bug("a late status of before a stop confirms it", seed=2680)
 def _late_status() -> Patches:
     right = EmergencyStop.stop
 
@@ -239,12 +239,12 @@ def _sends_in_a_stop(self: RigSession, tool: str, arguments: Any, call_id: str, 
     return self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=how["within"])
 
 
-@bug("a host sends calls to a rig that it has stopped, and that was reset since", "c4e71b39", seed=7231)
+@bug("a host sends calls to a rig that it has stopped, and that was reset since", "c4e71b39", seed=4)
 def _sends_calls() -> Patches:
     return [(RigSession, "call", _sends_in_a_stop)]
 
 
-@bug("a stopped device takes calls", seed=14)
+@bug("a stopped device takes calls", seed=4)
 def _takes_calls() -> Patches:
     def judge(message: Any, busy: bool, stopped: bool, held: Any, link_ms: int, t: float, boot: str) -> Any:
         return refusal(message, busy, False, held, link_ms, t, boot)
@@ -277,7 +277,7 @@ def _says_early() -> Patches:
     return [(DeviceEndpoint, "_go_safe", go_safe)]
 
 
-@bug("the watchdog of the device never strikes", seed=16)
+@bug("the watchdog of the device never strikes", seed=40)
 def _no_watchdog() -> Patches:
     def tick(self: DeviceEndpoint) -> None:
         while not self._clock.wait(self._closed, 0.05):
@@ -290,7 +290,7 @@ def _no_watchdog() -> Patches:
     return [(DeviceEndpoint, "_tick", tick)]
 
 
-@bug("the rig process does not stop the rig when its host is gone", seed=53)
+@bug("the rig process does not stop the rig when its host is gone", seed=167)
 def _no_strike() -> Patches:
     return [(rig_side, "strike", lambda link, moments, clock: True)]
 
@@ -306,7 +306,7 @@ def _no_silence() -> Patches:
     return [(HostWatch, "strikes", strikes)]
 
 
-@bug("a host that stood still takes the answer for good", seed=38)
+@bug("a host that stood still takes the answer for good", seed=2)
 def _not_frozen() -> Patches:
     def call(self: RigClient, tool: str, arguments: Any, **options: Any) -> Any:
         self.rig.on(Event.DRIVE)
@@ -318,12 +318,12 @@ def _not_frozen() -> Patches:
     return [(RigClient, "call", call)]
 
 
-@bug("a stop that a lost port owes is forgotten", seed=53)
+@bug("a stop that a lost port owes is forgotten", seed=221)
 def _owed() -> Patches:
     return [(SerialLink, "stop_owed", property(lambda self: False))]
 
 
-@bug("the rig process tells the next host that its stop was confirmed", seed=4)
+@bug("the rig process tells the next host that its stop was confirmed", seed=3)
 def _late_stop() -> Patches:
     right = RigSide._greet
 
@@ -333,12 +333,12 @@ def _late_stop() -> Patches:
     return [(RigSide, "_greet", greet)]
 
 
-@bug("a stop over a lost broker is not sent once it is back", seed=116)
+@bug("a stop over a lost broker is not sent once it is back", seed=2100)
 def _broker_forgets() -> Patches:
     return [(MqttLink, "_stop_again", lambda self, status: None)]
 
 
-@bug("a host that stood still sends its stop once", "20818c77", seed=12660)
+@bug("a host that stood still sends its stop once", "20818c77", seed=506)
 def _frozen_once() -> Patches:
     def frozen(self: RigClient, seconds: float) -> None:
         self.rig.on(Event.HALT)
@@ -350,7 +350,7 @@ def _frozen_once() -> Patches:
     return [(RigClient, "_frozen", frozen)]
 
 
-@bug("frames that began before a stop are taken after it", seed=104)
+@bug("frames that began before a stop are taken after it", seed=56)
 def _before_stop() -> Patches:
     def take(self: SerialPort, data: bytes) -> None:
         assert self._handler is not None
@@ -362,7 +362,7 @@ def _before_stop() -> Patches:
     return [(SerialPort, "_take", take)]
 
 
-@bug("a result is logged as ok whatever it was", seed=27)
+@bug("a result is logged as ok whatever it was", seed=11)
 def _always_ok() -> Patches:
     from firmware_bridge import requests
 
