@@ -24,9 +24,7 @@ def read(kept: Path) -> list[LINE]:
         return []
     content = kept.read_bytes()
     if kept.suffix == ".xz":
-        if (text := lzma.decompress(content)).startswith(b'{"tasks"'):
-            return unpacked(content)
-        content = text
+        return unpacked(content)
     found: dict[str, LINE] = {}
     for line in content.decode().splitlines():
         with suppress(ValueError):
