@@ -32,9 +32,9 @@ class EmergencyStop:
         began_ms = self._peer.clock.device_ms(self._clock.now())
 
         def is_stopped(status: wire.Status) -> bool:
-            # A broker may pass on a status of an earlier stop late.
+            # A broker may pass on a status of an earlier stop late; one of two devices tells nothing of both.
             late = began_ms is not None and status.m is not None and status.m < began_ms
-            if status.state == "estop" and not late:
+            if status.state == "estop" and not late and self._peer.conflict is None:
                 stopped[:] = [status]
             return bool(stopped)
 
@@ -61,7 +61,8 @@ class EmergencyStop:
         except LinkError as error:
             self.error = str(error)
         else:
-            self.error = f"{self._link.name} did not confirm within {timeout:g} s that it is stopped"
+            unsaid = f"{self._link.name} did not confirm within {timeout:g} s that it is stopped"
+            self.error = self._peer.conflict or unsaid
         return rig.outcome
 
     def _why(self, outcome: StopOutcome) -> str:

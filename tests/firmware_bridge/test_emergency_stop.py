@@ -36,8 +36,8 @@ class Stopping:
         )
         probe: Any = SimpleNamespace(hello_until=self._hello)
         clock: Any = SimpleNamespace(device_ms=lambda host: int(1000 * (host - 100.0)) + 5000)
-        peer: Any = SimpleNamespace(status_count=7, clock=clock)
-        self.stop = EmergencyStop(self.link, peer, probe, self.clock)
+        self.peer: Any = SimpleNamespace(status_count=7, clock=clock, conflict=None)
+        self.stop = EmergencyStop(self.link, self.peer, probe, self.clock)
 
     def _now(self) -> float:
         return round(self.clock.now() - 100.0, 6)
@@ -129,3 +129,10 @@ def test_a_reset_is_asked_for_each_half_second_for_its_time() -> None:
 def test_a_status_of_before_the_stop_that_comes_late_confirms_nothing(m: int, outcome: StopOutcome) -> None:
     stopping = Stopping(0.1, STOPPED.model_copy(update={"m": m}))
     assert stopping.stop.stop(1.0) is outcome
+
+
+def test_one_of_two_devices_confirms_no_stop() -> None:
+    stopping = Stopping(0.1, STOPPED)
+    stopping.peer.conflict = "two devices answer as rig"
+    assert stopping.stop.stop(1.0) is StopOutcome.SENT
+    assert stopping.stop.error == "two devices answer as rig"
