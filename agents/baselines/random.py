@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import inf
 from random import Random
 from typing import Any
 
@@ -20,8 +21,8 @@ class RandomAgent(Agent):
     """Draws a tool and arguments that fit its schema, for 4 to 20 steps.
 
     A name is one that it has read (in the prompt, a description or a result); a number is one that it has
-    read under the same key, one of the prompt, or any between the schema's bounds. A bound that it lacks is
-    20 from zero, or from the other one, whichever is farther.
+    read under the same key, one of the prompt, or any within the schema's bounds and 20 from zero; where
+    these exclude each other, 20 from the bound.
     """
 
     name = "random"
@@ -87,10 +88,10 @@ class RandomAgent(Agent):
 
     def _number(self, name: str, schema: Mapping[str, Any], *, whole: bool) -> float:
         rng = self._rng
-        least = schema.get("minimum", schema.get("exclusiveMinimum"))
-        most = schema.get("maximum", schema.get("exclusiveMaximum"))
-        low = min(-FAR, (most or 0.0) - FAR) if least is None else least
-        high = max(FAR, low + FAR) if most is None else most
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -inf))
+        most = schema.get("maximum", schema.get("exclusiveMaximum", inf))
+        low = max(least, -FAR if most > -FAR else most - FAR)
+        high = min(most, FAR if least < FAR else least + FAR)
         known = [*self._numbers]
         seen = self._seen.get(name)
         if isinstance(seen, int | float) and not isinstance(seen, bool):

@@ -28,7 +28,7 @@ Suite = Annotated[
     list[str] | None, option(WHAT, "Tasks: core, hazards, a world, files, a folder. *", metavar="NAME|FILE")
 ]
 Episodes = Annotated[int, option(WHAT, "Of each task and agent.", metavar="N", min=1)]
-Seed = Annotated[int, option(WHAT, "Seed of the first episode; then S + 1, ...", metavar="S")]
+Seed = Annotated[int, option(WHAT, "First seed; then S + 1, ...", metavar="S")]
 Init = Annotated[Path | None, option(WHAT, "JSON over the initial state of a simulator.", metavar="FILE")]
 Vary = Annotated[bool, option(WHAT, "Draw initial states from the world's ranges.", "--vary")]
 Hazards = Annotated[bool, option(WHAT, "Draw hazards: people, wet soil, faults, ...", "--hazards")]
@@ -44,7 +44,7 @@ Resume = Annotated[
 Jobs = Annotated[int, option(WHAT, "Episodes at a time; one a machine.", metavar="N", min=1)]
 Dask = Annotated[
     str | None,
-    option(WHAT, "On the workers of this Dask scheduler; simulators only.", "--dask", metavar="ADDRESS"),
+    option(WHAT, "On workers of a Dask scheduler; simulators only.", "--dask", metavar="ADDRESS"),
 ]
 KeepGoing = Annotated[
     bool | None,

@@ -32,7 +32,6 @@ from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.log.row_map import named
 from core_eval.report.tables.agents import episodes_table
-from core_eval.report.tables.episode_lines import episode_lines
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.markdown import summary_markdown
 from core_eval.report.tables.model_lines import cost_lines
@@ -121,6 +120,8 @@ def _show_episode(out: Console, reader: LogReader, episode: EpisodeRow, *, whole
     if json:
         print_json(_episode_json(reader, episode))
         return
+    from core_eval.report.tables.episode_lines import episode_lines
+
     for line in episode_lines(reader, episode, whole=whole):
         out.print(line)
     if (scorings := _scorings(reader, [episode])) is not None:

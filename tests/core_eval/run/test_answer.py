@@ -120,7 +120,7 @@ def test_an_agent_that_does_nothing_misses_every_gate_and_is_marked(
     assert main(["harm", "pathrig.db"]) == 0
     assert "no call was made in episodes 1, 2" in capsys.readouterr().out
     assert main(["report", "pathrig.db", "-o", "page.html"]) == 0
-    assert Path("page.html").read_text().count(">no call<") == 4, "in the table and in the stories"
+    assert Path("page.html").read_text().count(">no call<") == 3, "in the table, and once as the worst"
     assert main(["score", "--db", "pathrig.db"]) == 0
     assert "no call" in capsys.readouterr().out
 

@@ -67,8 +67,6 @@ def test_the_rows_are_those_of_one_after_the_other(
         # The parent runs no episode, and both workers do.
         pids = {process for (process,) in b.connection.execute("SELECT DISTINCT pid FROM episode")}
         (run,) = b.runs()
-        drawn = b.connection.execute("SELECT count(DISTINCT pid) FROM episode GROUP BY task, seed")
-        assert not more or {count for (count,) in drawn} == {1}, "a start is drawn by one worker"
         assert ways[0] == ways[1] and len(pids) == 2 and os.getpid() not in pids and run.ended is not None
 
 
