@@ -6,7 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from math import inf, nan
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from core_eval.cli.output import UsageError
 from core_eval.cli.page_address import page_address
@@ -21,18 +23,26 @@ from core_eval.log import Emit, RunLog
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side import SideBySide
 
+LEAST_ANSWER_S = 1.0
+"""Least time limit of an answer, s."""
+
 
 @contextmanager
-def live_page(live: str | None, answer_seconds: float) -> Iterator[LiveRun | None]:
-    """Serve the live page, if `live` gives an address, and print its URL on standard error."""
+def live_page(live: str | None) -> Iterator[LiveRun | None]:
+    """Serve the live page, if `live` gives an address, and print its URL on standard error.
+
+    `live` is as an option gives it: HOST:PORT, and `?answer=SECONDS`, the time limit of an answer.
+    """
     if live is None:
         yield None
         return
     try:
-        from core_eval.live.live_run import live_run
+        from core_eval.live.live_run import ANSWER_SECONDS, live_run
     except ImportError as error:
         raise UsageError(f"--live needs {error.name}: pip install 'pathrig[live]'") from None
-    address = page_address(live, "--live")
+    place, mark, query = live.partition("?")
+    address = page_address(place, "--live")
+    answer_seconds = _answer_seconds(live, query) if mark else ANSWER_SECONDS
     with ExitStack() as stack:
         try:
             page = stack.enter_context(live_run(address, answer_seconds=answer_seconds))
@@ -46,6 +56,20 @@ def live_page(live: str | None, answer_seconds: float) -> Iterator[LiveRun | Non
         yield page
     if page.trouble is not None:
         print(f"pathrig: the live page is incomplete: {page.trouble}", file=sys.stderr)
+
+
+def _answer_seconds(live: str, query: str) -> float:
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    try:
+        seconds = float(options.pop("answer"))
+    except (KeyError, ValueError):
+        seconds = nan
+    if options or not LEAST_ANSWER_S <= seconds < inf:
+        raise UsageError(
+            f"--live {live}: after the ? write answer=SECONDS, {LEAST_ANSWER_S:g} or more, such as "
+            "127.0.0.1:8421?answer=60"
+        )
+    return seconds
 
 
 def shown_run(

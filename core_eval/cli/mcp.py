@@ -59,7 +59,6 @@ def mcp(
     init: given.Init = None,
     safe_tool: given.SafeTool = None,
     live: given.Live = None,
-    answer_timeout: given.AnswerTimeout = 120.0,
     allow_programs: given.AllowPrograms = False,
 ) -> int:
     """Offer a rig to MCP clients. Their sessions are views of one episode: logged, guarded, scored as any."""
@@ -98,7 +97,7 @@ def mcp(
         "rules": rules_to_check(rules),
         "safe_tools": tuple(safe_tool or ()),
     }
-    return serve_episode(task, rig, started, door, idle, db, live, answer_timeout)
+    return serve_episode(task, rig, started, door, idle, db, live)
 
 
 def _relay(proxy: Proxy) -> int:

@@ -70,7 +70,6 @@ def serve_episode(
     idle: float,
     db: Path,
     live: str | None,
-    answer_timeout: float,
 ) -> int:
     """Run the one episode with the calls of the clients; return the exit status."""
     try:
@@ -85,7 +84,7 @@ def serve_episode(
     offer = Offer(offered.prompt, offered.device.advice, offered.offered.tools)
     out = console(stderr=True)
     with ExitStack() as stack:
-        page = stack.enter_context(live_page(live, answer_timeout))
+        page = stack.enter_context(live_page(live))
         log = stack.enter_context(RunLog(db))
         door.open(stack, lambda: make_server(offer, desk), desk)
         if not desk.wait_for_use(float("inf") if door.listening is None else idle):

@@ -51,7 +51,6 @@ def run(
     safe_tool: given.SafeTool = None,
     call_timeout: given.CallTimeout = 120.0,
     live: given.Live = None,
-    answer_timeout: given.AnswerTimeout = 120.0,
     allow_programs: given.AllowPrograms = False,
     fail_under: given.FailUnder = None,
     gates: given.Gates = None,
@@ -102,9 +101,7 @@ def run(
         changes["keep_going"] = keep_going
     config = config.model_copy(update=changes)
     workers = Workers(jobs, dask)
-    return _run(
-        config, resumed, outputs, db, durable, live, answer_timeout, workers, repeat=resume is not False
-    )
+    return _run(config, resumed, outputs, db, durable, live, workers, repeat=resume is not False)
 
 
 def _run(
@@ -114,7 +111,6 @@ def _run(
     db: Path,
     durable: bool,
     live: str | None,
-    answer_timeout: float,
     workers: Workers,
     *,
     repeat: bool,
@@ -127,7 +123,7 @@ def _run(
     several_rigs = len({cell.rig for cell in config.cells}) > 1
     lines = ignore if outputs.json and not is_shown() else LiveLines(out, steps=steps, rigs=several_rigs)
     with (
-        live_page(live, answer_timeout) as page,
+        live_page(live) as page,
         RunLog(db, durable=durable) as log,
     ):
         the_run = shown_run(config, parts, log, lines, page, workers)

@@ -95,10 +95,7 @@ SafeTool = Annotated[
 CallTimeout = Annotated[float, option(RIG, "Seconds for a call, then it is a fault.", metavar="S", min=0.1)]
 Live = Annotated[
     str | None,
-    option(RIG, "Serve a page with approval and stop button.", metavar="[HOST:PORT]"),
-]
-AnswerTimeout = Annotated[
-    float, option(RIG, "Seconds for an answer there, then it is no.", metavar="S", min=1.0)
+    option(RIG, "Serve a page to approve and stop; HOST:PORT?answer=S.", metavar="[HOST:PORT]"),
 ]
 AllowPrograms = Annotated[bool, allow_option(RIG)]
 FailUnder = Annotated[

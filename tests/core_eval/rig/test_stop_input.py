@@ -57,9 +57,11 @@ def test_the_run_ends_says_so_and_no_other_begins_before_a_person_resets_it(
         assert "its stop input was pressed. It stays stopped until the input is released and a person" in said
         assert main(["rigs", "reset", str(file)]) == 0
         capfd.readouterr()
-        # Its exit status is of the clock, too, which runs late where the emulator does.
         main(["rigs", "check", str(file), "--look"])
-        assert re.search(r"stop input +ok +released", capfd.readouterr().out)
+        checks = capfd.readouterr().out
+        assert re.search(r"stop input +ok +released", checks)
+        # The clock of an emulated board falls behind where the machine is busy.
+        assert set(re.findall(r"^(\w[\w ]*?) +failed ", checks, re.M)) <= {"clock"}
     with LogReader(Path(log)) as reader:
         first, *later = reader.episodes()
         assert (first.status, first.stop_reason) == ("stopped", "stop_input")
