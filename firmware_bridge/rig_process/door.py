@@ -44,7 +44,7 @@ class Door:
         if self._socket is None:
             select.select([], [], [], seconds)
             return None
-        if not select.select([self._socket], [], [], seconds)[0]:
+        if not _readable(self._socket, seconds):
             return None
         with contextlib.suppress(OSError):
             host, _ = self._socket.accept()
@@ -53,10 +53,14 @@ class Door:
             host.close()
         return None
 
-    def turn_away(self) -> None:
-        """Close what waits: this process has a host."""
-        while (host := self.wait(0.0)) is not None:
-            host.close()
+    def turn_away(self, host: socket.socket) -> None:
+        """Close what waits, while this process has a host that has said nothing which is still unread."""
+        while self._socket is not None and _readable(self._socket):
+            # Asked after the door: whoever came after a host's end came after that end could be read.
+            if _readable(host):
+                return
+            if (other := self.wait(0.0)) is not None:
+                other.close()
 
 
 def enter(name: str, seconds: float) -> tuple[socket.socket, int] | None:
@@ -76,6 +80,10 @@ def enter(name: str, seconds: float) -> tuple[socket.socket, int] | None:
         pass
     ours.close()
     return None
+
+
+def _readable(waiting: socket.socket, seconds: float = 0.0) -> bool:
+    return bool(select.select([waiting], [], [], seconds)[0])
 
 
 def peer(connected: socket.socket) -> tuple[int, int]:

@@ -185,7 +185,7 @@ class RigSide:
                 if self._closing:
                     return False
         if self._door is not None:
-            self._door.turn_away()
+            self._door.turn_away(self._host)
         if self._watch.strikes():
             self._aside(self.strike_now)
         if self._watch.beats():

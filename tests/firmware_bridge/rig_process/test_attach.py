@@ -244,6 +244,23 @@ def test_a_door_is_one_rigs_and_tells_nothing_of_it() -> None:
     assert enter(door_name("a:b", {"url": "nobody"}), 1.0) is None
 
 
+def test_a_host_that_died_a_moment_ago_has_its_successor_wait() -> None:
+    name = door_name("test:door", {"process": os.getpid(), "for": "a dead host"})
+    door = Door(name)
+    host, its = socket.socketpair()
+    with its, socket.socket(socket.AF_UNIX) as early, socket.socket(socket.AF_UNIX) as successor:
+        early.connect("\0" + name)
+        door.turn_away(its)
+        early.settimeout(1.0)
+        assert early.recv(1) == b""
+        host.close()
+        successor.connect("\0" + name)
+        door.turn_away(its)
+        let_in = door.wait(0.0)
+        assert let_in is not None
+        let_in.close()
+
+
 def test_a_second_door_of_the_name_lets_nobody_in() -> None:
     name = door_name("test:door", {"process": os.getpid()})
     first, second = Door(name), Door(name)
