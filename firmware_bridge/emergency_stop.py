@@ -29,9 +29,11 @@ class EmergencyStop:
     def stop(self, timeout: float) -> StopOutcome:
         """Stop the rig and return how that went; see `RigClient.estop`."""
         stopped: list[wire.Status] = []
-        began_ms = self._peer.clock.device_ms(self._clock.now())
+        began_at = self._clock.now()
 
         def is_stopped(status: wire.Status) -> bool:
+            # A ping since then tells it of a board whose clock fell behind.
+            began_ms = self._peer.clock.device_ms(began_at)
             # A broker may pass on a status of an earlier stop late; one of two devices tells nothing of both.
             late = began_ms is not None and status.m is not None and status.m < began_ms
             if status.state == "estop" and not late and self._peer.conflict is None:

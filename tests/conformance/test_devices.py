@@ -106,3 +106,17 @@ def test_host_messages(peer: Peer) -> None:
         if peer.offers >= set(vector.get("needs", ())):
             with about(vector):
                 player.answered(vector["answer"], partial(player.send_text, vector["payload"]))
+
+
+def test_guard_frames(peer: Peer) -> None:
+    """A rover's guard answers each, though none is under a key here; a device without one answers none."""
+    player = Player(peer)
+    player.begin(prepare=False)
+    for vector in load("guard_frames.json")["frames"]:
+        if "guard_key" in vector["needs"]:
+            continue
+        with about(vector):
+            if "chip_guard" in peer.offers:
+                player.answered_by_guard(vector["message"], vector["guard"])
+            else:
+                player.answered(None, partial(player.do, {"send": vector["message"]}))

@@ -131,6 +131,15 @@ def test_a_status_of_before_the_stop_that_comes_late_confirms_nothing(m: int, ou
     assert stopping.stop.stop(1.0) is outcome
 
 
+def test_a_ping_during_the_stop_tells_of_a_clock_that_fell_behind() -> None:
+    stopping = Stopping(0.1, STOPPED.model_copy(update={"m": 4900}))
+    stopping.peer.clock = SimpleNamespace(
+        device_ms=lambda host: int(1000 * (host - 100.0)) + (5000 if stopping._now() < 0.4 else 4800)
+    )
+    assert stopping.stop.stop(1.2) is StopOutcome.CONFIRMED
+    assert stopping.sent == [0.0, 0.5]
+
+
 def test_one_of_two_devices_confirms_no_stop() -> None:
     stopping = Stopping(0.1, STOPPED)
     stopping.peer.conflict = "two devices answer as rig"

@@ -52,7 +52,7 @@ VALVE = {
     "LONG_ARGUMENTS": {"seconds": 50},
     "BAD_ARGUMENTS": {"seconds": "long"},
 }
-SERIAL = frozenset({"serial", "counts", "keeps_refusals"})
+SERIAL = frozenset({"serial", "counts", "keeps_refusals", "boots"})
 PHYSICAL = SERIAL | {"physical", "watchdog"}
 WATCHDOG_MS = 4000
 """Of the endpoints: a busy machine, whose host stands still now and then, must not pass for a silent host."""
@@ -232,7 +232,7 @@ def physical_endpoint_on_serial(folder: Path) -> Any:
 
 @contextmanager
 def endpoint_on_mosquitto(_folder: Path) -> Iterator[Peer]:
-    offers = frozenset({"mqtt", "counts", "keeps_refusals", "watchdog", "simulator", "strict_json"})
+    offers = frozenset({"mqtt", "counts", "keeps_refusals", "boots", "watchdog", "simulator", "strict_json"})
     with Mosquitto() as broker, endpoint(PacedFarm(WORLD), MqttPort(broker.url, "rover")) as seen:
         wire = MqttWire(broker.port, "rover")
         try:
@@ -295,7 +295,7 @@ def micropython_on_mosquitto(_folder: Path) -> Iterator[Peer]:
     with Mosquitto() as broker, at_broker(broker.port, DRY) as shown:
         wire = MqttWire(broker.port, "garden")
         try:
-            offers = frozenset({"mqtt", "counts", "keeps_refusals", "watchdog", "physical"})
+            offers = frozenset({"mqtt", "counts", "keeps_refusals", "boots", "watchdog", "physical"})
             yield Peer(wire, offers=offers, **valve_of(shown))
         finally:
             wire.close()

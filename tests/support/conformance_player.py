@@ -116,6 +116,7 @@ class Player:
         assert status is not None
         self._watchdog = status.get("watchdog_ms", 0) / 1000
         self._names["MAX_FRAME"] = status.get("max_frame") or DEFAULT_MAX_FRAME
+        self._names["BOOT"] = status.get("boot", "")
         for place, (tool, arguments) in enumerate(self._peer.prepare if prepare else ()):
             call_id = f"{self._names['RUN']} prepare {place}"
             self.do({"send": {"v": 1, "op": "call", "id": call_id, "tool": tool, "args": arguments}})
@@ -150,6 +151,20 @@ class Player:
             if self._has({"op": op}):
                 raise Mismatch(f"an answer too many: {self._inbox}")
         return dropped
+
+    def answered_by_guard(self, message: Message, guard: Message) -> None:
+        """A frame of the guard is answered by a status with these values, and no other error."""
+        within = WITHIN * self._peer.patience
+        deadline = self._wire.now() + within
+        while True:
+            self.do({"send": message})
+            status = self.do({"expect": {"op": "status", "guard": {}}})
+            assert status is not None
+            if status["guard"].get("error") != "busy" or self._wire.now() > deadline:
+                break
+            self.do({"wait": 0.2})
+        if not fits({"error": None} | status["guard"], {"error": None} | guard):
+            raise Mismatch(f"{status['guard']} is not {guard}")
 
     def send_payload(self, payload: bytes) -> None:
         """One message as it is, on the link's channel of calls."""

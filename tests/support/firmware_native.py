@@ -89,6 +89,10 @@ class NativeRover:
         """How long one turn of the main loop takes."""
         ctypes.c_uint32.in_dll(self._library, "turn_ms").value = milliseconds
 
+    def set_boot(self, boot: int) -> None:
+        """Which start of the board this is."""
+        ctypes.c_uint32.in_dll(self._library, "native_boot").value = boot
+
     @property
     def eeprom(self) -> Any:
         """Its bytes, which may be set before time passes."""
@@ -117,15 +121,19 @@ class NativeRover:
         self._ids += 1
         message = {"v": 1, "op": "call", "id": self._ids, "tool": tool, "args": arguments}
         self.hear(to_line(json.dumps(message).encode()))
+        return self.result(self._ids, longest)
+
+    def result(self, call_id: object, longest: float = 600.0) -> dict[str, Any]:
+        """The result of the call that runs; an AssertionError as above."""
         until = self.seconds + longest
         while self.seconds < until:
             self.pass_time(until - self.seconds)
             for frame in map(json.loads, self._decoder.feed(self.said())):
                 self.acks += frame["op"] == "ack"
                 if frame["op"] == "result":
-                    assert frame["id"] == self._ids
+                    assert frame["id"] == call_id
                     return frame
-        raise AssertionError(f"{tool}: no result within {longest:g} s")
+        raise AssertionError(f"{call_id}: no result within {longest:g} s")
 
     def hear(self, data: bytes) -> None:
         """Bytes come over the line; they are taken as time passes."""

@@ -250,11 +250,12 @@ class Rig:
 
 def malformed(call):
     """Whether a call's parts are not of their types."""
-    latest, given = call.get("not_after"), call.get("args")
+    latest, given, boot = call.get("not_after"), call.get("args"), call.get("boot")
     return not (
         isinstance(call.get("tool"), str)
         and (given is None or isinstance(given, dict))
         and (latest is None or isinstance(latest, (int, float)))
+        and (boot is None or isinstance(boot, (str, int)))
     )
 
 

@@ -530,9 +530,13 @@ void calls_abort(void) {
 
 /* Taking a call. */
 
-static uint8_t is_whole(const struct json *number) {
-    for (uint16_t i = 0; i < number->length; i++) {
-        char c = number->at[i];
+/* Text or a whole number. */
+static uint8_t is_name(const struct json *value) {
+    if (value->type != JSON_NUMBER) {
+        return value->type == JSON_STRING;
+    }
+    for (uint16_t i = 0; i < value->length; i++) {
+        char c = value->at[i];
         if (c == '.' || c == 'e' || c == 'E') {
             return 0;
         }
@@ -544,7 +548,7 @@ static uint8_t is_whole(const struct json *number) {
 static uint8_t take_id(const struct json *message, struct id *id) {
     struct json value = json_member(message, PSTR("id"));
 
-    if ((value.type != JSON_STRING && (value.type != JSON_NUMBER || !is_whole(&value))) || value.length > UINT8_MAX) {
+    if (!is_name(&value) || value.length > UINT8_MAX) {
         return 0;
     }
     if (value.length > ID_SIZE) {
@@ -555,6 +559,36 @@ static uint8_t take_id(const struct json *message, struct id *id) {
     memcpy(id->text, value.at, value.length);
     id->length = (uint8_t)value.length;
     return 1;
+}
+
+/* Whether a boot, as text or a whole number, is that of the board; one that is left out is any. */
+static uint8_t is_own_boot(const struct json *given) {
+    char digits[11];
+    uint32_t left = board_boot();
+    uint8_t length;
+
+    if (given->type <= JSON_NULL) {
+        return 1;
+    }
+    if (given->type == JSON_STRING) {
+        if (!json_text(given, digits, sizeof digits)) {
+            return 0;
+        }
+        length = (uint8_t)strlen(digits);
+    } else {
+        if (given->length >= sizeof digits) {
+            return 0;
+        }
+        length = (uint8_t)given->length;
+        memcpy(digits, given->at, length);
+    }
+    do {
+        if (!length || digits[--length] != (char)('0' + left % 10)) {
+            return 0;
+        }
+        left /= 10;
+    } while (left);
+    return !length;
 }
 
 static uint8_t tool_named(const struct json *name) {
@@ -677,9 +711,10 @@ static void begin(const struct id *id, uint8_t tool, const struct json *args) {
 
 uint8_t calls_take(const struct json *message, uint8_t ours) {
     struct json name = json_member(message, PSTR("tool")), args = json_member(message, PSTR("args"));
-    struct json not_after = json_member(message, PSTR("not_after"));
+    struct json not_after = json_member(message, PSTR("not_after")), boot = json_member(message, PSTR("boot"));
     uint8_t valid = ours && name.type == JSON_STRING && (args.type <= JSON_NULL || args.type == JSON_OBJECT) &&
-                    (not_after.type <= JSON_NULL || not_after.type == JSON_NUMBER);
+                    (not_after.type <= JSON_NULL || not_after.type == JSON_NUMBER) &&
+                    (boot.type <= JSON_NULL || is_name(&boot));
     struct id id;
 
     if (!take_id(message, &id)) {
@@ -705,6 +740,10 @@ uint8_t calls_take(const struct json *message, uint8_t ours) {
     }
     if (board_stopped()) {
         refuse(&id, STATUS_REJECTED, board_stop_input() >= INPUT_PRESSED ? CODE_STOP_INPUT : CODE_ESTOP);
+        return 1;
+    }
+    if (!is_own_boot(&boot)) {
+        refuse(&id, STATUS_FAULT, CODE_ANOTHER_BOOT);
         return 1;
     }
     if (not_after.type == JSON_NUMBER && board_ms() > json_uint32(&not_after)) {

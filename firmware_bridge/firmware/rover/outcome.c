@@ -209,6 +209,9 @@ static void error(const struct outcome *o) {
     case CODE_LATE:
         say(PSTR("late"), PSTR("The call came after its latest time to start."));
         break;
+    case CODE_ANOTHER_BOOT:
+        say(PSTR("late"), PSTR("The call was sent before the device was reset."));
+        break;
     case CODE_MALFORMED:
         say(PSTR("malformed"), PSTR("The call needs a tool's name, args as an object and not_after as a number."));
         break;

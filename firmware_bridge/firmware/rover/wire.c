@@ -119,12 +119,20 @@ void wire_number(float value, uint8_t decimals) {
 
 void wire_seconds(uint32_t milliseconds) { put_scaled(milliseconds, 3); }
 
+/* The link clock, and the boot that it is of. */
+static void tell_clock(void) {
+    wire_flash(PSTR(",\"m\":"));
+    wire_uint32(board_ms());
+    wire_flash(PSTR(",\"boot\":\""));
+    wire_uint32(board_boot());
+    put('"');
+}
+
 void wire_status(void) {
     wire_begin(PSTR("status"));
     wire_flash(board_stopped() ? PSTR(",\"state\":\"estop\"") : PSTR(",\"state\":\"online\""));
-    wire_flash(PSTR(",\"device\":\"" DEVICE_NAME "\",\"fw\":\"pathrig rover 1\",\"boot\":\""));
-    wire_uint32(board_boot());
-    wire_flash(PSTR("\",\"watchdog_ms\":"));
+    tell_clock();
+    wire_flash(PSTR(",\"device\":\"" DEVICE_NAME "\",\"fw\":\"pathrig rover 1\",\"watchdog_ms\":"));
     wire_uint32(WATCHDOG_MS);
     wire_flash(PSTR(",\"max_frame\":"));
     wire_uint32(MAX_FRAME);
@@ -191,8 +199,7 @@ static void handle(const struct json *message) {
     if (json_is(&op, PSTR("ping"))) {
         heard();
         wire_begin(PSTR("pong"));
-        wire_flash(PSTR(",\"m\":"));
-        wire_uint32(board_ms());
+        tell_clock();
         wire_end();
     } else if (json_is(&op, PSTR("call"))) {
         if (calls_take(message, ours)) {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from chip_guard import TOOLS_AT, GuardHost, hostile_frames
+from conformance_player import load
 from firmware_native import compile_rover
 
 from configs.tasks_loader import load_task
@@ -207,6 +208,15 @@ def test_with_a_key_only_its_owner_tells_it(keyed: Path, tmp_path: Path) -> None
     assert host.guard("guard", told=NO_SYMBOL, calls=0, mac=mac)["error"] == "mac"
     assert host.guard("guard", told=ANSWER, calls=0, mac=mac)["progress"] == 1
     assert host.guard("guard", told=ANSWER, calls=1, mac=mac)["error"] == "mac"
+
+
+def test_with_the_key_it_answers_each_conformance_vector(keyed: Path, tmp_path: Path) -> None:
+    host, vectors = GuardHost(keyed, tmp_path), load("guard_frames.json")
+    assert bytes.fromhex(vectors["key"]) == KEY
+    for vector in vectors["frames"]:
+        host.settle()
+        said = {"error": None} | host.guard(**vector["message"])
+        assert said["keyed"] and said == {**said, "error": None, **vector["guard"]}, vector["name"]
 
 
 def test_table_and_counts_survive_a_reset_of_the_board(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from firmware_native import NativeRover, compile_rover
 
+from firmware_bridge.codec import to_line
 from sims.farm_rover import board_pins as pins
 
 WATER_FLOW = 0.1
@@ -30,6 +31,21 @@ def rover(compiled: Path, tmp_path: Path) -> NativeRover:
     rover = NativeRover(compiled, tmp_path)
     assert rover.call("unlock_safety_mode")["status"] == "ok"
     return rover
+
+
+@pytest.mark.parametrize("boot", [1, 40, 99_999, 4_294_967_295])
+def test_a_call_for_another_boot_is_late(rover: NativeRover, boot: int) -> None:
+    rover.set_boot(boot)
+    escaped = "".join(f"\\u{ord(digit):04x}" for digit in str(boot))
+    own = [f'"{boot}"', str(boot), f'"{escaped}"', "null"]
+    another = [boot - 1, f'"{boot}0"', f'"0{boot}"', f'"{str(boot)[1:]}"', '""', f'"{boot}x"', f'" {boot}"']
+    another += [f"-{boot}", f"1{boot}", f"{boot}000000000000000", '"' + 40 * "1" + '"', '"' + 300 * "1" + '"']
+    for number, given in enumerate(own + another):
+        call = f'{{"op":"call","id":"boot {number}","tool":"sense_pose","boot":{given}}}'
+        rover.hear(to_line(call.encode()))
+        result = rover.result(f"boot {number}")
+        assert result["status"] == ("ok" if number < len(own) else "fault"), given
+        assert number < len(own) or result["error"]["code"] == "late"
 
 
 def off(rover: NativeRover, x: float, y: float) -> float:

@@ -33,7 +33,8 @@ static double way[2], metered;
 
 void board_init(void) {}
 enum reset_cause board_reset_cause(void) { return RESET_POWER; }
-uint32_t board_boot(void) { return 1; }
+uint32_t native_boot = 1;
+uint32_t board_boot(void) { return native_boot; }
 uint8_t board_stop_input(void) { return INPUT_RELEASED; }
 void board_forget_press(void) {}
 void board_alive(void) {}
