@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import traceback
@@ -16,6 +17,7 @@ from simulated_bridge.bugs import BUGS, Bug
 from simulated_bridge.scenario import Fault, Simulations, drawn, explained
 from simulated_bridge.scheduler import START, Machine, Process, World
 from simulated_bridge.system import SELECT, WORLD, socketpair
+from simulated_bridge.targets import targeted
 
 from firmware_bridge.client import RigClient
 
@@ -43,6 +45,32 @@ def alone(body: Callable[[Simulations], None]) -> None:
     with os.fdopen(reading, "rb") as told:
         said = told.read().decode()
     assert os.waitpid(child, 0)[1] == 0, said
+
+
+def test_the_seeds_of_the_long_search_draw_the_same_plans_for_good() -> None:
+    """Who changes what they draw makes a search of them another one; a new condition goes to `targets`."""
+    plans = repr([drawn(seed) for seed in (*range(200), 31_250, 65_625, 99_999)])
+    assert hashlib.sha256(plans.encode()).hexdigest() == (
+        "b4f149d1263edfa4535359463139ca08016a135e86805c8050b2fa3d10b8fd1e"
+    )
+
+
+def test_targeted_worlds_find_soon_what_others_find_late() -> None:
+    alone(soon)
+
+
+SOON = {
+    "a stop over a lost broker is not sent once it is back": 8,
+    "a late status of before a stop confirms it": 14,
+}
+"""Bugs, and the first seed that finds each; `drawn` finds them at seeds 2100 and 2680."""
+
+
+def soon(simulations: Simulations) -> None:
+    for name, seed in SOON.items():
+        assert dict(simulations.run(targeted(seed))[0]) == {}
+        with next(one for one in BUGS if one.name == name).put_back() as planted:
+            assert simulations.run(targeted(seed))[0] and not planted.error
 
 
 def test_what_must_hold_does_in_the_first_worlds() -> None:
