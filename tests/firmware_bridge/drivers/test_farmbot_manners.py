@@ -143,6 +143,13 @@ def test_a_cable_that_was_out_while_it_watered_is_followed_by_a_stop(board: Farm
             port.unlink()
 
 
+def test_no_valve_opens_while_its_guards_are_set(board: FarmBot, tmp_path: Path) -> None:
+    board.guard_every = 0.0
+    with driven(rig_file(tmp_path, "farmbot-serial", board.url), "farm_rover"):
+        assert [board.parameters[number] for number in (201, 203, 205, 207)] == [8, 1, 10, 1]
+    assert not board.pin_log
+
+
 def test_the_board_itself_closes_a_valve_that_nobody_closes(board: FarmBot, tmp_path: Path) -> None:
     path = rig_file(tmp_path, "farmbot-serial", board.url, pin_guard_seconds=1, flow=0.5)
     with driven(path, "farm_rover") as rig:

@@ -46,6 +46,7 @@ class FarmBot(PtyBoard):
 
     baud_bytes = 63
     motor_seconds = 0.1
+    guard_every = 1.0
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class FarmBot(PtyBoard):
         self.stall_next = 0
         self.reboot_next = False
         self._written: set[int] = set()
-        self._safe = True
+        self._safe = False
         self._command = bytearray()
         self._q = 0
         self._last_action = self._guard_last = time.monotonic()
@@ -101,8 +102,8 @@ class FarmBot(PtyBoard):
         if self.stopped and not self._safe:
             self._go_safe()
         self._safe = self.stopped
-        if time.monotonic() - self._guard_last >= 1.0:
-            self._guard_last += 1.0
+        if time.monotonic() - self._guard_last >= self.guard_every:
+            self._guard_last += self.guard_every
             self._guard_pins()
         if time.monotonic() - self._last_action > self.report_every:
             self._last_action = time.monotonic()
