@@ -18,8 +18,6 @@ from core_eval.run.plan import Run
 from core_eval.text.file_hash import sha256_of
 from sims.world_type import WORLD_TYPES
 
-SIMULATED = frozenset(f"sim:{world}" for world in WORLD_TYPES)
-
 
 def run_again(path: Path, log: Path, count: int) -> int:
     """Run some episodes again whose agents are here; return how many came out the same.
@@ -65,7 +63,9 @@ def _cell(config: RunConfig, row: EpisodeRow) -> Cell | None:
     if not 0 <= place < len(config.cells):
         return None
     cell = config.cells[place]
-    if row.fingerprint is None or cell.rig not in SIMULATED or "#" in cell.task or Path(cell.task).exists():
+    kind, _, world = cell.rig.partition(":")
+    simulated = kind == "sim" and world in WORLD_TYPES
+    if row.fingerprint is None or not simulated or "#" in cell.task or Path(cell.task).exists():
         return None
     if is_baseline(cell.agent):
         return cell
