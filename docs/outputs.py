@@ -104,6 +104,8 @@ class Folder:
     """Where a page's blocks are run."""
 
     path: Path
+    pathrig: str = f"{sys.executable} -m core_eval.cli.main"
+    """The command line that runs `pathrig`."""
     printed: str = ""
     ports: dict[str, str] = field(default_factory=dict)
     """What takes the place of a port that the page names."""
@@ -115,7 +117,7 @@ class Folder:
         binaries.mkdir(parents=True)
         (self.path / "site").mkdir()
         scripts = {
-            "pathrig": f'exec {sys.executable} -m core_eval.cli.main "$@"',
+            "pathrig": f'exec {self.pathrig} "$@"',
             "python": f'exec {sys.executable} "$@"',
             # The last word is the package's folder. Nothing is downloaded; this environment is left alone.
             "pip": f"exec {sys.executable} -m pip --disable-pip-version-check install --quiet --no-index "

@@ -1,6 +1,7 @@
 """The commands of the CI files in examples/ci are run, in a copy of their folder."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from paths import ROOT
+from warm_pathrig import warm_pathrig
 
 pytestmark = pytest.mark.slow
 EXAMPLES = ROOT / "examples" / "ci"
@@ -32,7 +34,7 @@ def test_the_commands_pass_in_order(tmp_path: Path, read) -> None:
     binaries = tmp_path / "bin"
     binaries.mkdir()
     for name, text in {
-        "pathrig": f'exec {sys.executable} -m core_eval.cli.main "$@"',
+        "pathrig": f'exec {shlex.join(warm_pathrig())} "$@"',
         "pytest": f'exec {sys.executable} -m pytest -p core_eval.pytest_plugin -c /dev/null --rootdir . "$@"',
     }.items():
         (binaries / name).write_text(f"#!/bin/sh\n{text}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 import typer
+from warm_pathrig import warm_pathrig
 
 from core_eval.cli.main import app
 from docs.outputs import PAGES, Block, Folder, blocks, check_output, play, renewed
@@ -50,7 +52,8 @@ NOT_RUN: Mapping[str, int] = {
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.timeout(600)
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+    # The first page's are started as a user's are.
+    folder = Folder(tmp_path) if page.name == "README.md" else Folder(tmp_path, shlex.join(warm_pathrig()))
     folder.prepare()
     try:
         play(page, folder, check_output)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from paths import ROOT
+from warm_pathrig import warm_pathrig
 
 from core_eval.log import EpisodeRow, LogReader, StepRow
 
@@ -28,11 +29,19 @@ GOLDEN: list[tuple[str, dict[str, Any]]] = [
 ]
 TOKEN = "a-token-for-a-test"
 SECONDS = 60.0
+PATHRIG = (sys.executable, "-m", "core_eval.cli.main")
 
 
-def command(db: Path, *options: str, task: str = TASK, rig: str = RIG, idle: float = 2.0) -> list[str]:
+def command(
+    db: Path,
+    *options: str,
+    task: str = TASK,
+    rig: str = RIG,
+    idle: float = 2.0,
+    pathrig: Sequence[str] = PATHRIG,
+) -> list[str]:
     given = ["mcp", "--task", task, "--rig", rig, "--db", str(db), "--idle", str(idle), *options]
-    return [sys.executable, "-m", "core_eval.cli.main", *given]
+    return [*pathrig, *given]
 
 
 def environment() -> dict[str, str]:
@@ -50,10 +59,18 @@ async def stdio(db: Path, *options: str, idle: float = 2.0, **client_options: An
 
 @contextmanager
 def http_server(
-    db: Path, task: str = TASK, rig: str = RIG, idle: float = SECONDS
+    db: Path,
+    task: str = TASK,
+    rig: str = RIG,
+    idle: float = SECONDS,
+    pathrig: Sequence[str] | None = None,
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process of a server on HTTP, and its URL; it is ended with the context."""
-    given = command(db, "--http", "0", task=task, rig=rig, idle=idle)
+    """The process of a server on HTTP, and its URL; it is ended with the context.
+
+    `pathrig` is the command where the process itself matters, such as that it gets a signal.
+    """
+    pathrig = warm_pathrig() if pathrig is None else pathrig
+    given = command(db, "--http", "0", task=task, rig=rig, idle=idle, pathrig=pathrig)
     process = subprocess.Popen(given, env=environment(), stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None

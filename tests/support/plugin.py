@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from paths import ROOT
+from warm_pathrig import warm_pathrig
 
 from core_eval.cli.main import main
 from devices.registry import Registry
@@ -67,7 +68,7 @@ class Plugin:
         """Run a verb in the folder, with the package installed."""
         path = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", ""), str(ROOT)])
         return subprocess.run(
-            [sys.executable, "-m", "core_eval.cli.main", *arguments],
+            [*warm_pathrig(), *arguments],
             env={**os.environ, "PYTHONPATH": path},
             cwd=self.folder,
             capture_output=True,

@@ -8,13 +8,27 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
 from bench_rig import BenchRover, on_a_pty
-from mcp_rig import GOLDEN, SECONDS, TOKEN, command, environment, http, http_server, logged, play, stdio
+from mcp_rig import (
+    GOLDEN,
+    PATHRIG,
+    SECONDS,
+    TOKEN,
+    command,
+    environment,
+    http,
+    http_server,
+    logged,
+    play,
+    stdio,
+)
+from warm_pathrig import warm_pathrig
 
 from core_eval.log import LogReader
 
@@ -182,7 +196,7 @@ def test_a_signal_stops_the_rig_while_the_client_thinks(tmp_path: Path) -> None:
             process.send_signal(signal.SIGTERM)
             assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 128 + signal.SIGTERM
 
-    with http_server(tmp_path / "log.db") as (process, url):
+    with http_server(tmp_path / "log.db", pathrig=PATHRIG) as (process, url):
         anyio.run(session, url, process)
     with LogReader(tmp_path / "log.db") as reader:
         (episode,) = reader.episodes()
@@ -204,7 +218,8 @@ def test_a_signal_in_the_middle_of_a_call_stops_the_rig(tmp_path: Path, number: 
                 assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 128 + number
                 group.cancel_scope.cancel()
 
-    with on_a_pty(rover) as rig, http_server(tmp_path / "log.db", rig=rig) as (process, url):
+    server = partial(http_server, tmp_path / "log.db", pathrig=PATHRIG)
+    with on_a_pty(rover) as rig, server(rig=rig) as (process, url):
         with suppress(Exception):  # The client may find its server gone before it is told to end.
             anyio.run(session, url, process)
         assert process.wait(SECONDS) == 128 + number
@@ -224,7 +239,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = subprocess.run(
-            command(tmp_path / "log.db", "--http", port),
+            command(tmp_path / "log.db", "--http", port, pathrig=warm_pathrig()),
             env=environment(),
             capture_output=True,
             text=True,

@@ -2,10 +2,10 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm_pathrig import warm_pathrig
 
 from core_eval.cli.main import main
 
@@ -77,7 +77,7 @@ def test_a_suite_is_told_before_anything_starts(capsys: pytest.CaptureFixture[st
 
 def test_an_episode_for_mcp_clients_is_told_before_they_connect() -> None:
     given = ["mcp", "--task", "faraway.yaml", "--rig", "sim:farm_rover", "--db", "log.db", "--http", "0"]
-    command = [sys.executable, "-m", "core_eval.cli.main", *given]
+    command = [*warm_pathrig(), *given]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None

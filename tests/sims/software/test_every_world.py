@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from software_rig import CORE_WORLDS, WORLDS, judged, run_tasks, simulator, tasks_of
+from warm_pathrig import warm_pathrig
 
 from agents.baselines.example_arguments import fitting_value
 from configs.task import Task
@@ -154,7 +154,7 @@ def test_its_tasks_hold_and_say_all_that_a_task_says(world: str, every: int):
 @contextmanager
 def at_broker(world: str, broker: str) -> Iterator[str]:
     """The world as a device of its own at the broker: its URL."""
-    command = [sys.executable, "-m", "core_eval.cli.main", "sim", world, "--mqtt", broker, "--rig", world]
+    command = [*warm_pathrig(), "sim", world, "--mqtt", broker, "--rig", world]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and "online" in process.stdout.readline()
