@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, RLock
-from typing import Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from core_eval.path.calls import CallStatus
 from devices.device import Emit, Truth
@@ -22,7 +22,6 @@ from devices.tool import ArgumentsError, ToolArguments, ToolResult, Wait, Waited
 from firmware_bridge.link import Port
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor, SensorBank
-from sims.factors import Factor
 from sims.faults import FaultSchedule, faults_of
 from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
@@ -30,6 +29,10 @@ from sims.intervention import NO_INTERVENTIONS, ChangedCall, Interventions
 from sims.overrides import World, WorldError, merge_world
 from sims.snapshots import Snapshot, Snapshots
 from sims.time_stepping import BoardReset, RigFault, Stopped, TimeStepping
+
+if TYPE_CHECKING:
+    from sims.factors import Factor
+    from sims.stores import Store
 
 __all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
@@ -120,7 +123,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Return what the rig knows of itself without a reading: the result of each of these tools."""
         return {}
 
-    def factors(self) -> Sequence[Factor]:
+    def factors(self) -> Sequence[Factor | Store]:
         """Return the independent parts of the world that a twin runs apart; by default there are none."""
         return ()
 

@@ -158,6 +158,7 @@ class DriveControl:
         """Drive without position fixes: slip moves the rover off its track."""
         state, rover = self._farm.state, self._farm.world.rover
         started, charge, draw = self._farm.clock.now, state.battery, self._farm.world.hidden.draw
+        drawn = state.drawn
         slips = self._may_slip and not self.keeps_clear
         if not slips:
             # On a detour slipping wheels cause no drift, but take more charge.
@@ -174,7 +175,8 @@ class DriveControl:
                 behind = travelled
                 pose = self._off_track(pose, lost)
             came_from, state.pose = state.pose, pose
-            state.battery = max(0.0, charge - drive.charge_until(driven) * draw)
+            used = drive.charge_until(driven)
+            state.battery, state.drawn = max(0.0, charge - used * draw), drawn + used
             if near:
                 step = (came_from.x, came_from.y), (pose.x, pose.y)
                 overlap = max(0.0, self._farm.contact.moved(*step, call.index, near))

@@ -105,6 +105,7 @@ class FarmDynamics:
         charge = pumps * world.rover.pump_charge_per_s * seconds
         if charge:
             state.battery = max(0.0, state.battery - charge * world.hidden.draw)
+            state.drawn += charge
 
     def _soil_watch(self, name: str, plant: PlantState) -> Callable[[float], Callable[[Stretch], None]]:
         farm = self._farm

@@ -33,6 +33,10 @@ class Farm(Protocol):
     def latest_call(self) -> int | None:
         """The last call whose tool ran; before one did, the last that reached the device, if any."""
 
+    @property
+    def heaped(self) -> float:
+        """What is in the hopper, in plants' worth of fruit of nominal size."""
+
     def somebody_walks(self) -> bool:
         """Return whether a person is on their way, or sets out later."""
 

@@ -16,6 +16,8 @@ HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
 ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
+DRAWN, HEAPED = "drawn", "heaped"
+"""Meters of what battery and hopper get, for the twin that weighs them apart."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
 
@@ -89,6 +91,11 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         *fit("battery_gauge", lambda: farm.state.battery),
         *fit("position", lambda: farm.state.pose.x, "x"),
         *fit("position", lambda: farm.state.pose.y, "y"),
+        *(
+            CoarseSensor(name, SensorSpec(kind="quantised"), quantity)
+            for name, quantity in ((DRAWN, lambda: farm.state.drawn), (HEAPED, lambda: farm.heaped))
+            if farm.apart
+        ),
     ]
 
 

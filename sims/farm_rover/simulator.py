@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from devices.farm_rover import tools
 from devices.farm_rover.harm_rules import COMPACTION, FARM_HARM_RULES, SOIL_FOLLOW_S
@@ -12,7 +12,6 @@ from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView
 from devices.farm_rover.world import FarmWorld, Pose, distance
 from devices.tool import NoArguments, ToolResult
 from sims.coarse_sensors import CoarseSensor
-from sims.factors import Factor
 from sims.farm_rover.contact_monitor import ContactMonitor
 from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
@@ -24,6 +23,10 @@ from sims.farm_rover.soil_monitor import harm_to_come, note_unavoidable
 from sims.farm_rover.state import FarmState
 from sims.farm_rover.tool_execution import ToolExecution
 from sims.simulator import CallOptions, Simulator
+
+if TYPE_CHECKING:
+    from sims.factors import Factor
+    from sims.stores import Store
 
 BATTERY_BARS = 4
 
@@ -94,19 +97,29 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.execution = ToolExecution(self, self.dynamics)
         self.drive_control = DriveControl(self, self.execution)
 
-    def factors(self) -> Sequence[Factor]:
-        """Return each plant's soil; none with rain, which all of it gets, or a plant that needs water."""
+    def factors(self) -> Sequence[Factor | Store]:
+        """Return battery, hopper and each plant's soil.
+
+        There are none with rain, which all soil gets, or a plant that needs water.
+        """
         world = self.world
         if world.rain or any(plant.wilts_at_s is not None for plant in world.plants.values()):
             return ()
-        # It needs numpy, which a simulator without a twin does not.
+        # They need numpy, which a simulator without a twin does not.
+        from sims.farm_rover.farm_stores import farm_stores
         from sims.farm_rover.soil_ensemble import SoilEnsemble
 
-        return [SoilEnsemble(world, name) for name in world.plants]
+        return [*(SoilEnsemble(world, name) for name in world.plants), *farm_stores(world)]
 
     def given(self) -> Mapping[str, float]:
-        """Return the water that each plant has got, L."""
-        return {name: plant.column.flows.applied for name, plant in self.state.plants.items()}
+        """Return the water that each plant has got, L, and the meters of battery and hopper."""
+        water = {name: plant.column.flows.applied for name, plant in self.state.plants.items()}
+        return {**water, "battery": self.state.drawn, "hopper": self.heaped}
+
+    @property
+    def heaped(self) -> float:
+        """What is in the hopper, in plants' worth of fruit of nominal size."""
+        return self.state.heap / self.world.hidden.fruit_size
 
     def coarse_sensors(self) -> Sequence[CoarseSensor]:
         """Return the sensors that the world fits."""

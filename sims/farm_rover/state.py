@@ -267,6 +267,7 @@ class FarmState:
         moving, working: whether it drives; the call whose tool runs; `latest` the last one whose tool ran.
         picking: the plant whose fruit is being picked.
         poured_by, sprayed_by: the call that last watered, and the one that last sprayed.
+        drawn: what drives and pumps took from the battery since the start, by the nominal draw, share.
         low_by: the call that took the battery below its reserve.
         heaped_by: the call that overfilled the hopper.
         alone: the person is away; `sprays_alone`: until the sprayer has run out.
@@ -300,6 +301,7 @@ class FarmState:
     picking: str | None = None
     poured_by: int = 0
     sprayed_by: int = 0
+    drawn: float = 0.0
     low_by: int | None = None
     heaped_by: int | None = None
     alone: bool = False

@@ -9,7 +9,6 @@ the whole world: the predictive check and the counterfactuals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +18,25 @@ from numpy.typing import NDArray
 
 from configs.variation import Variation, put
 from core_eval.harm.telemetry import by_sensor
-from core_eval.harm.twin.likelihood import OUTLIER, chances, unmodelled
+from core_eval.harm.twin.likelihood import OUTLIER, chances, robust_terms, unmodelled, weighted
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
 from core_eval.harm.twin.parameters import Priors, latin_hypercube, share_of
+from core_eval.harm.twin.stores import (
+    DRAWN,
+    DRAWN_AHEAD,
+    TAKEN,
+    StorePoints,
+    StoreRecord,
+    StoreSoFar,
+    channels_of,
+    stacked,
+    weighed_points,
+)
 from devices.harm import HarmRule
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.factors import Factor, FactorGrid, GridEvents
+from sims.stores import Store
 
 POINTS = 256
 SHORTEST_S = 1.0
@@ -43,12 +54,12 @@ class FactorPosterior:
         log_evidence: the log-likelihood of its telemetry under each member.
         weights: of the points under each member, members by points; each row sums to 1.
         events: by rule, members by points; none where no member brings the part anything.
-        start: the initial value of each point; None where it is known exactly.
+        start: the initial value of each point.
         hidden: the part's parameters of each point.
         last: the last call that brought it something, by index; None: none did.
     """
 
-    factor: Factor
+    factor: Factor | Store
     log_evidence: Floats
     weights: Floats
     events: Mapping[str, GridEvents]
@@ -82,7 +93,8 @@ class FactorPosterior:
 
     def overrides(self, point: int, start: dict[str, Any]) -> None:
         """Put a point's initial value into the overrides of the initial state."""
-        put(start, self.factor.start, float(self.start[point]))
+        if self.factor.start:
+            put(start, self.factor.start, float(self.start[point]))
 
 
 class Factors:
@@ -90,7 +102,7 @@ class Factors:
 
     def __init__(
         self,
-        parts: Sequence[Factor],
+        parts: Sequence[Factor | Store],
         priors: Priors,
         starts: Mapping[tuple[str, ...], tuple[Any, Variation | None]],
         rng: np.random.Generator,
@@ -105,9 +117,15 @@ class Factors:
             rng: for the points.
             points: how many.
         """
-        self._parts = []
+        self._parts, self._stores, self._rng = [], [], rng
         each = dict(zip(priors.names, priors.each, strict=True))
         for part in parts:
+            if isinstance(part, Store):
+                told, variation = starts.get(part.start, (0.0, None))
+                many = DRAWN if points == POINTS else DRAWN_AHEAD
+                drawn = StorePoints.drawn(part, priors, told, variation, many if part.start else points, rng)
+                self._stores.append((part, drawn))
+                continue
             scores = latin_hypercube(points, part.columns, rng)
             shares = np.vectorize(share_of, otypes=[float])(scores)
             told, variation = starts[part.start]
@@ -117,7 +135,8 @@ class Factors:
                 for column, name in enumerate(part.hidden, 1)
             }
             self._parts.append((part, shares, start.astype(float), hidden))
-        self.sensors = frozenset(name for part in parts for name in part.sensors)
+        of_stores = (channels_of(part) for part in parts if isinstance(part, Store))
+        self.channels = frozenset(name for part in parts for name in part.sensors).union(*of_stores)
         self.hidden = frozenset(name for part in parts for name in part.hidden)
 
     def weighed(
@@ -140,11 +159,8 @@ class Factors:
                 {max(0.0, one.t - specs[name].delay) for name, own in samples.items() for one in own} - {0.0}
             )
             given = _given(part.entity, episode, tracks, settling)
-            getting = [index for index, (_, _, amounts) in enumerate(given) if amounts.any()]
-            fed = bool(getting)
-            # What still runs in settling is of a call, too.
-            calls = len(episode.calls)
-            last = max((one for one in getting if one < calls), default=calls - 1) if fed else None
+            last = _last(given, len(episode.calls))
+            fed = last is not None
             if not fed:
                 # All members bring it the same: nothing.
                 given = [(begin, end, amounts[:1]) for begin, end, amounts in given]
@@ -158,19 +174,35 @@ class Factors:
                     if place is not None:
                         term += _said(sample, before, run.quantities[name][place], specs[name], on)
                     before = sample.value
-                terms += _robust(term, own, discrepancy)
-            evidence, weights = _weighted(np.broadcast_to(terms, (len(tracks), len(start))))
+                terms += robust_terms(term, unmodelled(own), discrepancy)
+            evidence, weights = weighted(np.broadcast_to(terms, (len(tracks), len(start))))
             found.append(
                 FactorPosterior(part, evidence, weights, run.events if fed else {}, start, hidden, last)
             )
-        return found
+        return [*found, *(self._stored(*one, episode, tracks, discrepancy) for one in self._stores)]
 
-    def begin(self, discrepancy: float) -> list[FactorSoFar]:
-        """Return each part at the beginning of an episode that goes on."""
+    def _stored(
+        self,
+        store: Store,
+        drawn: StorePoints,
+        episode: LoggedEpisode,
+        tracks: Sequence[Track],
+        discrepancy: float,
+    ) -> FactorPosterior:
+        record = StoreRecord(discrepancy=discrepancy)
+        record.take(store, episode.calls, episode.samples, episode.end)
+        points, terms, phases = weighed_points(store, drawn, record, tracks, TAKEN, self._rng)
+        last = _last(_given(store.entity, episode, tracks, 0.0), len(episode.calls))
+        each = {id(one): store.events(one, episode.end) for one in phases} if last is not None else {}
+        events = {store.rule.kind: stacked([each[id(one)] for one in phases])} if each else {}
+        return FactorPosterior(store, *weighted(terms), events, points.start, points.hidden, last)
+
+    def begin(self, discrepancy: float) -> tuple[list[FactorSoFar], list[StoreSoFar]]:
+        """Return each part at the beginning of an episode that goes on, stores apart."""
         return [
             FactorSoFar(part, part.begin(start, hidden, shares), discrepancy)
             for part, shares, start, hidden in self._parts
-        ]
+        ], [StoreSoFar(store, points, discrepancy, self._rng) for store, points in self._stores]
 
 
 class FactorSoFar:
@@ -235,9 +267,10 @@ class FactorSoFar:
             self._grid.advance(max(end, begin + SHORTEST_S), flow)
         if self._terms:
             terms = [
-                _robust(term, self._samples[name], self._discrepancy) for name, term in self._terms.items()
+                robust_terms(term, unmodelled(self._samples[name]), self._discrepancy)
+                for name, term in self._terms.items()
             ]
-            self.log_evidence, self.weights = _weighted(np.sum(terms, axis=0))
+            self.log_evidence, self.weights = weighted(np.sum(terms, axis=0))
 
     def _spread(self, members: int) -> None:
         """Let each member have points of its own, which it gives something."""
@@ -282,14 +315,6 @@ class FactorSoFar:
         return harmful
 
 
-def _weighted(terms: Floats) -> tuple[Floats, Floats]:
-    """Return the log-evidence of each member, and the weights of its points, given their log-likelihoods."""
-    most = terms.max(axis=1, keepdims=True)
-    likelihood = np.exp(terms - most)
-    total = likelihood.sum(axis=1, keepdims=True)
-    return (most + np.log(total / likelihood.shape[1]))[:, 0], likelihood / total
-
-
 def _said(
     sample: Sample, before: SampleValue | None, quantity: Floats, spec: SensorSpec, on: SampleValue
 ) -> Floats:
@@ -300,14 +325,11 @@ def _said(
     return said
 
 
-def _robust(term: Floats, own: Sequence[Sample], discrepancy: float) -> Floats:
-    """Return the log-likelihood of a sensor that may not follow the model, as `likelihood.robust`."""
-    if not discrepancy:
-        return term
-    alone = unmodelled(own)
-    floor = alone - np.log1p(np.maximum(0.0, alone - term))
-    mixed: Floats = np.logaddexp(math.log1p(-discrepancy) + term, math.log(discrepancy) + floor)
-    return mixed
+def _last(given: Sequence[tuple[float, float, Floats]], calls: int) -> int | None:
+    """Return the last call that brings a part something, by index; None if none does."""
+    getting = [index for index, (_, _, amounts) in enumerate(given) if amounts.any()]
+    # What still runs in settling is of a call, too.
+    return max((one for one in getting if one < calls), default=calls - 1) if getting else None
 
 
 def _given(

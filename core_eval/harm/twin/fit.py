@@ -24,6 +24,7 @@ from core_eval.harm.twin.likelihood import (
     channels,
     compared_parts,
     duration_cost,
+    robust_terms,
     width_of,
 )
 from core_eval.harm.twin.logged_episode import LoggedEpisode
@@ -135,7 +136,7 @@ def _with_discrepancy(
     """Return the terms under the mixture; the share of `discrepancy` of them does not follow the model."""
     if not discrepancy:
         return terms
-    follows = np.array([Channel("", float(term), channel.unmodelled).robust(discrepancy) for term in terms])
+    follows = robust_terms(terms, channel.unmodelled, discrepancy)
     beside = math.log(discrepancy) + channel.unmodelled
     return np.where(rng.random(len(terms)) < discrepancy, np.minimum(follows, beside), follows)
 

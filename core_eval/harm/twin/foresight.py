@@ -24,6 +24,7 @@ from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Track
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import effective_number, probability_of, weights_of
 from core_eval.harm.twin.posterior import LEAST_REPORTED
+from core_eval.harm.twin.stores import StoreSoFar
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.log import EpisodeRow
 from devices.sensors import Sample
@@ -110,9 +111,11 @@ class Foresight:
         self._world = simulator.world.model_dump(mode="json")
         self._discrepancy, self._ruled_out = unknowns.discrepancy, ruled_out
         parts = simulator.factors()
-        starts = {part.start: unknowns.start_of(self._world, part.start) for part in parts}
-        self._parts = Factors(parts, priors, starts, rng, POINTS).begin(unknowns.discrepancy)
-        apart = frozenset(name for part in parts for name in part.sensors)
+        starts = {part.start: unknowns.start_of(self._world, part.start) for part in parts if part.start}
+        factors = Factors(parts, priors, starts, rng, POINTS)
+        self._grids, self._stores = factors.begin(unknowns.discrepancy)
+        self._parts: list[FactorSoFar | StoreSoFar] = [*self._grids, *self._stores]
+        apart = factors.channels
         episode = unknowns.of(self._world, sorted(simulator.sensor_specs), EXPECTED_S, set(starts))
         of_rig, of_episode = priors.draw(members, rng), latin_hypercube(members, episode.columns, rng)
         self._members = []
@@ -191,8 +194,11 @@ class Foresight:
             member.driver.follow(call, lost=lost)
             member.channels.take([call], samples, end)
         track, now = self._members[0].track, [member.given for member in self._members]
-        for part in self._parts:
-            part.take(call.start, end, _got(part, before, now), samples, track.specs, track.words)
+        for grid in self._grids:
+            grid.take(call.start, end, _got(grid, before, now), samples, track.specs, track.words)
+        tracks = [member.track for member in self._members]
+        for store in self._stores:
+            store.take(call, _got(store, before, now), samples, tracks)
         self._calls, self._now = self._calls + 1, end
         self._weights = self._weighted()
         kept = [int(index) for index in np.flatnonzero(self._weights >= LEAST_WEIGHT)]
@@ -215,7 +221,9 @@ class Foresight:
 
 
 def _got(
-    part: FactorSoFar, before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, float]]
+    part: FactorSoFar | StoreSoFar,
+    before: Sequence[Mapping[str, float]],
+    after: Sequence[Mapping[str, float]],
 ) -> NDArray[np.float64]:
     """Return what a part gets from each member in between."""
     name = part.factor.entity

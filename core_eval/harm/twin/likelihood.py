@@ -84,7 +84,25 @@ class Channel:
         if not discrepancy:
             return self.term
         floor = self.unmodelled - math.log1p(max(0.0, self.unmodelled - self.term))
-        return float(np.logaddexp(math.log1p(-discrepancy) + self.term, math.log(discrepancy) + floor))
+        one, other = math.log1p(-discrepancy) + self.term, math.log(discrepancy) + floor
+        return max(one, other) + math.log1p(math.exp(-abs(one - other)))
+
+
+def robust_terms(term: NDArray[np.float64], alone: float, discrepancy: float) -> NDArray[np.float64]:
+    """Return `Channel.robust` for an array of terms; `alone`: the channel's without the model."""
+    if not discrepancy:
+        return term
+    floor = alone - np.log1p(np.maximum(0.0, alone - term))
+    mixed: NDArray[np.float64] = np.logaddexp(math.log1p(-discrepancy) + term, math.log(discrepancy) + floor)
+    return mixed
+
+
+def weighted(terms: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the log-evidence of each member, and the weights of its points, given their log-likelihoods."""
+    most = terms.max(axis=1, keepdims=True)
+    likelihood = np.exp(terms - most)
+    total = likelihood.sum(axis=1, keepdims=True)
+    return (most + np.log(total / likelihood.shape[1]))[:, 0], likelihood / total
 
 
 def astray(found: Iterable[Channel]) -> frozenset[str]:
@@ -93,7 +111,7 @@ def astray(found: Iterable[Channel]) -> frozenset[str]:
 
 
 def channels(episode: LoggedEpisode, track: Track, without: Container[str] = frozenset()) -> list[Channel]:
-    """Return the channels of an episode, sensors first, then calls; `without` these sensors."""
+    """Return the channels of an episode, sensors first, then calls; `without` these."""
     going = ChannelsSoFar(track, without)
     going.take(episode.calls, episode.samples, episode.end)
     return going.found()
@@ -107,10 +125,10 @@ class StillPossible:
     Args:
         episode: the log.
         discrepancy: as in `robust`.
-        without: sensors that are left out.
+        without: channels that are left out.
     """
 
-    def __init__(self, episode: LoggedEpisode, discrepancy: float, without: Container[str]) -> None:
+    def __init__(self, episode: LoggedEpisode, discrepancy: float, without: frozenset[str]) -> None:
         self._episode, self._discrepancy, self._without = episode, discrepancy, without
         ends = [one.end for one in episode.calls]
         self._samples: list[list[Sample]] = [[] for _ in ends]
@@ -126,8 +144,7 @@ class StillPossible:
             nonlocal going
             if going is None:
                 periodic = {name for name, spec in track.specs.items() if spec.period is not None}
-                left_out = periodic.union(name for name in track.specs if name in self._without)
-                going = ChannelsSoFar(track, left_out)
+                going = ChannelsSoFar(track, periodic | self._without)
             call = self._episode.calls[index]
             going.take([call], self._samples[index], call.end)
             return robust(going.found(), self._discrepancy)
@@ -140,7 +157,7 @@ class ChannelsSoFar:
 
     Args:
         track: the member's; it grows.
-        without: sensors that are left out.
+        without: channels that are left out.
     """
 
     def __init__(self, track: Track, without: Container[str] = frozenset()) -> None:
@@ -170,11 +187,12 @@ class ChannelsSoFar:
         made, self._calls = self._calls, self._calls + len(calls)
         answers, durations = track.answers[made : self._calls], track.durations[made : self._calls]
         for one, answer, seconds in zip(calls, answers, durations, strict=True):
-            if one.result is not None:
-                self._add(f"{one.call.tool} results", -OTHER_PART * _other_parts(one.result, answer.result))
-            cost = duration_cost(one, answer, seconds)
+            results, duration = f"{one.call.tool} results", f"{one.call.tool} duration"
+            if one.result is not None and results not in self._without:
+                self._add(results, -OTHER_PART * _other_parts(one.result, answer.result))
+            cost = None if duration in self._without else duration_cost(one, answer, seconds)
             if cost is not None:
-                self._add(f"{one.call.tool} duration", -MOST_CHANGE * math.log1p(cost / MOST_CHANGE))
+                self._add(duration, -MOST_CHANGE * math.log1p(cost / MOST_CHANGE))
 
     def found(self) -> list[Channel]:
         """Return them, sensors first, then calls."""

@@ -50,7 +50,10 @@ class Prior:
 
     def value(self, score: float) -> float:
         """Return the parameter's value at a standard normal score."""
-        share = min(max(NORMAL.cdf(score), LEAST_SHARE), 1.0 - LEAST_SHARE)
+        return self.at_share(share_of(score))
+
+    def at_share(self, share: float) -> float:
+        """Return the parameter's value below which this share of its distribution is."""
         if self.estimate is None:
             return self.parameter.at(share)
         low, high = self._scaled(self.parameter.low), self._scaled(self.parameter.high)

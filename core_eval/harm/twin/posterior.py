@@ -267,7 +267,7 @@ class Twin:
         factors = Factors(
             parts,
             self._priors,
-            {part.start: self._unknowns.start_of(self._world, part.start) for part in parts},
+            {part.start: self._unknowns.start_of(self._world, part.start) for part in parts if part.start},
             np.random.default_rng((seed, 2)),
         )
         unknowns = self._unknowns.of(
@@ -289,7 +289,7 @@ class Twin:
 
         bounds = np.cumsum([len(self._priors.names), len(lost)])
         noise = iter(range(2**31))
-        possible = StillPossible(episode, self._unknowns.discrepancy, factors.sensors)
+        possible = StillPossible(episode, self._unknowns.discrepancy, factors.channels)
 
         def evaluate(scores: NDArray[np.float64], least: float) -> Member:
             of_rig, of_calls, of_episode = np.split(scores, bounds)
@@ -306,7 +306,7 @@ class Twin:
                 return most(index, track) + drawn.log_odds < least
 
             ends = None if least == -math.inf else hopeless
-            return self._evaluated(episode, hidden, done, own, drawn, factors.sensors, ends)
+            return self._evaluated(episode, hidden, done, own, drawn, factors.channels, ends)
 
         ensemble = assimilate(draw(), evaluate, rng, again=draw)
         tracks = [member.track for member in ensemble.members]
@@ -332,8 +332,8 @@ class Twin:
         member = ensemble.members[index]
         start: dict[str, Any] = copy.deepcopy(dict(member.start))
         hidden = dict(member.hidden)
-        fed = any(one.events for one in found)
         for one in found:
+            fed = any(other.events for other in found if other.factor.hidden == one.factor.hidden)
             point = one.draw(index, rng)
             one.overrides(point, start)
             # They are the rig's parameters; a part that gets something tells of them, or else any does.

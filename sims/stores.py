@@ -1,0 +1,227 @@
+"""Stores of one quantity, independent parts of a world: a battery, a hopper.
+
+What a store holds is linear in what is taken from it or added: level = base + slope * amount, until it is
+filled or emptied. Base and slope are its unknowns. The amount is metered at the moments at which the rig's
+sensors are looked at, so that the times at which a reading changes follow for all points in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.harm import HarmRule
+from devices.sensors import SampleValue
+from sims.factors import GridEvents
+
+Floats = NDArray[np.float64]
+LOOK_S = 1.0
+"""Interval at which the sensors are looked at while a store is filled, s."""
+LEAST_FILL_S = 1e-3
+"""Least time in which a store is filled, s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A call that fills a store, from its begin to its end, device time, s.
+
+    Attributes:
+        full: it was not cut short.
+        empties: it empties it instead, at once.
+    """
+
+    begin: float
+    end: float
+    full: bool = True
+    empties: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A time in which a store is only taken from, or only added to.
+
+    Attributes:
+        begin, end: device time, s.
+        base, slope: of the level in the amount, of each point.
+        times, amounts: device time, s, and what was metered then; both ascend.
+        fills: a call fills it.
+    """
+
+    begin: float
+    end: float
+    base: Floats
+    slope: Floats
+    times: Floats
+    amounts: Floats
+    fills: bool = False
+
+    @classmethod
+    def of(cls, start: Floats) -> Phase:
+        """Return the beginning, before anything was metered."""
+        return cls(0.0, 0.0, start, np.ones_like(start), np.zeros(1), np.zeros(1))
+
+    def level(self, t: float) -> Floats:
+        """Return the level of each point at a device time, s."""
+        place = max(0, int(np.searchsorted(self.times, t, "right")) - 1)
+        level: Floats = self.base + self.slope * self.amounts[place]
+        return level
+
+    def seconds_within(self, low: float, high: float, begin: float, end: float) -> Floats:
+        """Return for how long of a span, s, the level that was last looked at is within these."""
+        bounds = (low - self.base) / self.slope, (high - self.base) / self.slope
+        moments = np.append(self.times, self.end)
+        first, last = (
+            moments[np.searchsorted(self.amounts, bound)]
+            for bound in (np.minimum(*bounds), np.maximum(*bounds))
+        )
+        seconds: Floats = np.maximum(0.0, np.minimum(last, end) - np.maximum(first, begin))
+        return seconds
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store of one quantity, from 0 to `full`.
+
+    Attributes:
+        entity: which its events name.
+        start: the path of its level in the initial state; empty where it is known.
+        hidden: the one parameter that it has for its own: the size of its slope.
+        taken: the amount is taken, not added.
+        meter: the sensor that tells the amount, fitted where the part is left out of a world.
+        reads: of each sensor that tells of nothing else the levels, from and below, at which it says a word.
+        told: the tool that tells the level in tenths, and the part of its result; None: none does.
+        filled: the tool that fills it, and how much in a second; None: none does.
+        full: the level up to which it is filled.
+        rule, limit: its rule of harm, and the level beyond which there is any.
+    """
+
+    entity: str
+    start: tuple[str, ...]
+    hidden: tuple[str, ...]
+    taken: bool
+    meter: str
+    reads: Mapping[str, Callable[[SampleValue], tuple[float, float]]]
+    rule: HarmRule
+    limit: float
+    told: tuple[str, str] | None = None
+    filled: tuple[str, float] | None = None
+    full: float = math.inf
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """The sensors that tell of nothing else."""
+        return tuple(self.reads)
+
+    @property
+    def columns(self) -> int:
+        """How many coordinates a point has: the level at the start, and the parameter."""
+        return 1 + len(self.hidden)
+
+    def phases(
+        self,
+        start: Floats,
+        hidden: Mapping[str, Floats],
+        metered: Sequence[tuple[float, float]],
+        fills: Sequence[Fill],
+        end: float,
+    ) -> list[Phase]:
+        """Return what becomes of each point.
+
+        Args:
+            start: the level at device time 0, of each point.
+            hidden: the parameter `hidden` of each point.
+            metered: device times, s, and the amount at each since the beginning; one that falls has been
+                emptied.
+            fills: the calls that filled it.
+            end: device time up to which it is followed, s.
+        """
+        size = hidden[self.hidden[0]]
+        slope = -size if self.taken else size
+        times, amounts = np.array(metered).reshape(-1, 2).T
+        emptied = [float(times[place]) for place in np.flatnonzero(np.diff(amounts) < 0.0) + 1]
+        cuts = [*fills, *(Fill(t, t, empties=True) for t in emptied), Fill(end, math.inf)]
+        found: list[Phase] = []
+        base, since = start, 0.0
+        for cut in sorted(cuts, key=lambda one: one.begin):
+            inside = (times >= since) & ((times < cut.begin) if cut.empties else (times <= cut.begin))
+            before = float(np.interp(since, times, amounts)) if self.taken else 0.0
+            at, there = np.append(since, times[inside]), np.append(before, amounts[inside]) - before
+            found.append(Phase(since, cut.begin, base, slope, at, there))
+            since = cut.end
+            if cut.begin >= end:
+                break
+            if cut.empties:
+                base = np.zeros_like(start)
+                continue
+            assert self.filled is not None
+            level, seconds = (
+                np.maximum(0.0, found[-1].level(cut.begin)),
+                max(cut.end - cut.begin, LEAST_FILL_S),
+            )
+            rate = np.maximum(self.filled[1], (self.full - level) / seconds if cut.full else 0.0)
+            looks = np.arange(math.ceil(cut.begin / LOOK_S) * LOOK_S, cut.end, LOOK_S)
+            looks = np.append(cut.begin, looks[looks > cut.begin])
+            found.append(Phase(cut.begin, cut.end, level, rate, looks, looks - cut.begin, fills=True))
+            base = (
+                np.full_like(start, self.full) if cut.full else np.minimum(self.full, level + rate * seconds)
+            )
+        return found
+
+    def agrees(
+        self, phases: Sequence[Phase], sensor: str, said: Sequence[tuple[float, float, SampleValue]]
+    ) -> Floats:
+        """Return for how long, s, each point reads what a sensor said in these spans of device time."""
+        agrees = np.zeros(len(phases[0].base))
+        for begin, end, word in said:
+            low, high = self.reads[sensor](word)
+            for phase in phases:
+                if phase.begin < end and phase.end > begin:
+                    agrees += phase.seconds_within(low, high, max(begin, phase.begin), min(end, phase.end))
+        return agrees
+
+    def level(self, phases: Sequence[Phase], t: float) -> Floats:
+        """Return the level of each point at a device time, s."""
+        phase = next((one for one in reversed(phases) if one.begin <= t), phases[0])
+        return np.clip(phase.level(t), 0.0, self.full)
+
+    def events(self, phases: Sequence[Phase], end: float) -> GridEvents:
+        """Return the harm of each point, those of several phases as one, if the record ends then.
+
+        Taking from a store that is too low at the start is none, nor is what nobody takes or adds.
+        """
+        rule, sign = self.rule, -1.0 if self.rule.falls_below else 1.0
+        size = len(phases[0].base)
+        severity, exposure, start, last = (
+            np.zeros(size), np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf)
+        )  # fmt: skip
+        for phase in phases:
+            if phase.fills:
+                continue
+            excess = sign * (phase.base - self.limit), sign * phase.slope
+            most = excess[0] + excess[1] * phase.amounts[-1]
+            if self.taken:
+                most = np.minimum(most, self.limit)
+            on = (most > 0.0) & ((excess[0] <= 0.0) | (not self.taken))
+            first = phase.amounts[np.searchsorted(phase.times, phase.begin, "right") - 1]
+            if phase.amounts[-1] <= first or not on.any():
+                continue
+            place = np.searchsorted(phase.amounts, np.maximum(first, -excess[0] / excess[1]), "right")
+            begin = np.append(phase.times, phase.end)[place]
+            stop: Floats | float = phase.end
+            if phase is phases[-1]:
+                stop = np.maximum(end, begin + rule.follow_s)
+            spans = np.diff(np.append(phase.times, phase.end))
+            total = np.append(0.0, np.cumsum(phase.amounts * spans))
+            amount = total[-1] - np.append(total, total[-1])[place] + phase.amounts[-1] * (stop - phase.end)
+            lasting = excess[0] * (stop - begin) + excess[1] * amount
+            severity = np.where(on, np.maximum(severity, most), severity)
+            exposure = np.where(on, exposure + lasting, exposure)
+            start, last = np.where(on, np.minimum(start, begin), start), np.where(on, stop, last)
+        trifle = rule.trifling_cost(self.limit)
+        cost: Floats = rule.cost(severity, exposure)  # type: ignore[arg-type,assignment]
+        happens = (severity > rule.trifle.severity(self.limit)) & (cost > trifle)
+        return GridEvents(happens, start, last, severity, exposure, trifle)
