@@ -30,7 +30,11 @@ MOST_NOISE = 9.5
 ROUNDING = 1e-9
 """Margin of a quantity to a sensor's threshold, beyond the noise."""
 
+KEPT_DRAWS = 16384
+"""Numbers that are kept for the counterfactuals of an episode, which have the same noise and losses."""
+
 _time = attrgetter("t")
+_noise = lru_cache(maxsize=KEPT_DRAWS)(keyed_noise)
 
 
 @dataclass(slots=True)
@@ -101,7 +105,7 @@ class CoarseSensor:
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
         if spec.noise and not self._beyond_noise(quantity):
-            quantity += spec.noise * keyed_noise(seed, self.name, self.key(tick))
+            quantity += spec.noise * _noise(seed, self.name, self.key(tick))
         if spec.low is not None:
             quantity = max(quantity, spec.low)
         if spec.high is not None:
@@ -138,6 +142,7 @@ def _repeated(
     )
 
 
+@lru_cache(maxsize=KEPT_DRAWS)
 def _is_lost(seed: int, sensor: str, key: int, dropout: float) -> bool:
     return dropout > 0.0 and keyed_uniform(seed, sensor, key, "lost") < dropout
 

@@ -55,6 +55,8 @@ class TimeStepping(ABC):
     busy_period: float = 0.0
     """The same while it works, and of a `quick` one while the rig is idle; sensors that report changes are
     not looked at more often, either."""
+    most_samples: int = 0
+    """With so many samples of a sensor in one piece of time `busy_period` is longer; 0: it is not."""
     settling_period: float = 0.0
     """The same while lagging effects settle at the end, s; at least `idle_period`."""
     hurries: bool = False
@@ -107,7 +109,7 @@ class TimeStepping(ABC):
         if self.hurries or not (idle or 0.0 < self.busy_period < seconds):
             self._pass_time(seconds, tick)
             return
-        least = quick = self.busy_period
+        least = quick = max(self.busy_period, seconds / self.most_samples if self.most_samples else 0.0)
         if idle:
             least = max(self.idle_period, self.settling_period) if self._settles else self.idle_period
             quick = least if self._settles else quick

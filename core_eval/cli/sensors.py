@@ -116,7 +116,8 @@ def sensors(
         return
     screen = console()
     of_all = "" if len(told) == total else f" of {total}"
-    screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms"))
+    screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms; chance detects 5 %"))
+    screen.print(Text(sensor_advice.conclusion(told, greedy, prices.currency), style="bold"))
     if len(told) < len(chosen):
         rest = [one for one in detected if one.detection is None]
         screen.print(Text(f"{len(rest)} more cannot be judged: {sensor_advice.why_not(rest, drawn)}"))
@@ -124,8 +125,6 @@ def sensors(
         screen, {kind: advisor.choice((kind,)) for kind in found.specs}, found.pieces, greedy[0]
     )
     _print_choices(screen, "greedy: the most gain for its price first", greedy, prices.currency)
-    if len(greedy) == 1:
-        screen.print(Text("no candidate detects more than the rig's own telemetry"))
     if exact is None:
         screen.print(Text("exact: not tried, too many candidates", style="yellow"))
     else:

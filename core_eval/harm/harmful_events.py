@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from devices.harm import HarmEvent, limit_of
 from sims.simulator import Simulator
 
 
-def harm_events(simulator: Simulator[Any]) -> tuple[HarmEvent, ...]:
-    """Return the events since `init` that are more than a trifle by their rules."""
-    if not (found := simulator.events):
+def harm_events(simulator: Simulator[Any], noted: Sequence[HarmEvent] | None = None) -> tuple[HarmEvent, ...]:
+    """Return the events that are more than a trifle by their rules: those since `init`, or these."""
+    if not (found := simulator.events if noted is None else noted):
         return ()
     rules = {rule.kind: rule for rule in simulator.harm_rules}
     # The limits of the initial state: reading the present one would split lazy integration.

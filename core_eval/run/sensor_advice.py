@@ -11,12 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from configs.errors import ConfigError
 from configs.sensor_prices import SENSORS_FOLDER, SensorPrices
 from configs.suites import HAZARDS, read_suite
 from configs.tasks_loader import read_tasks
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
-from core_eval.harm.detection.advice import Advisor
+from core_eval.harm.detection.advice import Advisor, Choice
 from core_eval.harm.detection.detect import FEWEST
 from core_eval.log import LogReader, RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
@@ -24,6 +26,7 @@ from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
 from core_eval.run.side_by_side import SideBySide
 from core_eval.score.detection import DetectedEvent, Event, Rigs, detect_all, judged_events
+from core_eval.statistics.intervals import Groups, Mean
 from devices.device_type import an
 from sims.world_type import world_of_device
 
@@ -97,6 +100,25 @@ def why_not(detected: Sequence[DetectedEvent], rigs: Rigs) -> str:
         f"each must happen on {FEWEST} of the {rigs.training} rigs that train the statistic; the likeliest "
         f"does on {most:.0%}: give --rigs {enough}, or more --events"
     )
+
+
+def conclusion(told: Sequence[DetectedEvent], greedy: Sequence[Choice], currency: str) -> str:
+    """Return what a reader should conclude from the greedy choice for these events; each has a detection."""
+    shares = np.array([one.share for one in told], dtype=float)
+    mean = Mean.of(shares, np.ones(len(shares)), Groups.of([(one.episode, None) for one in told]))
+    unsure = "from one event, so it is no rate"
+    if mean.error is not None:
+        low, high = mean.interval(0.95, (0.0, 1.0), (shares.min(), shares.max()))
+        unsure = f"95 % interval {low:.0%} to {high:.0%}, of {mean.units} episodes"
+
+    def bought(one: Choice) -> str:
+        return f"{', '.join(one.sensors)} for {one.cost:.0f} {currency} makes it {one.detected:.0%}"
+
+    own = f"What to conclude: the rig by itself shows {greedy[0].detected:.0%} of this harm ({unsure})"
+    if len(greedy) == 1:
+        return f"{own}; no candidate shows more."
+    last = f"; all that helps, {bought(greedy[-1])}" if len(greedy) > 2 else ""
+    return f"{own}. The most for its price: {bought(greedy[1])}{last}."
 
 
 def run_mutated(ref: str, path: Path, starts: int, *, hazards: bool, jobs: int) -> None:

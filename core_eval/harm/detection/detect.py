@@ -7,7 +7,7 @@ are those of them on which it happens. The statistic is learned from `TRAINING` 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -36,6 +36,8 @@ ENOUGH = 100
 """With so many of either on which each event happens no more are drawn."""
 FEWEST = 20
 """With fewer of them on which the event happens there is no probability."""
+SURE = 0.99
+"""Level of the interval of an event's share by which it is known to be too rare before all rigs are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,20 @@ class Detection:
         return wilson(share, self.harmful, 0.95)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Courses:
-    """The vectors of the drawn rigs of one event; `pairs` as in `Sides`."""
+    """The vectors of the drawn rigs of one event, of which there were `rigs`; `pairs` as in `Sides`."""
 
-    null: list[Vector]
-    harmful: list[Vector]
-    pairs: list[int]
+    null: list[Vector] = field(default_factory=list)
+    harmful: list[Vector] = field(default_factory=list)
+    pairs: list[int] = field(default_factory=list)
+    rigs: int = 0
+
+    def are_hopeless(self, size: int) -> bool:
+        """Return whether so many rigs will not show the event `FEWEST` times, as far as `SURE` goes."""
+        if self.rigs < FEWEST or len(self.harmful) >= FEWEST:
+            return False
+        return wilson(len(self.harmful) / self.rigs, self.rigs, SURE)[1] * size < FEWEST
 
 
 def detect(
@@ -124,8 +133,9 @@ def detect(
     found: dict[Key, Detection | TooRare] = {}
     for key in remedies:
         if len(judged[key].harmful) < FEWEST or len(train[key].harmful) < FEWEST:
-            count = len(judged[key].harmful) + len(train[key].harmful)
-            found[key] = TooRare(count / max(1, drawn))
+            both = judged[key], train[key]
+            count, rigs = (sum(len(one.harmful) for one in both), sum(one.rigs for one in both))
+            found[key] = TooRare(count / max(1, rigs))
             continue
         columns = answer_columns([*train[key].null, *train[key].harmful])
         scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}
@@ -152,31 +162,44 @@ def detect(
 def drawn_courses(
     kind: Kind, remedies: Mapping[Key, str], sizes: Sequence[int], enough: int
 ) -> tuple[list[dict[Key, Courses]], int, dict[Key, int], Mapping[str, SensorSpec], Matrix]:
-    """Play as many rigs as the sets together need; none for a set after one with too few of all events.
+    """Play as many rigs as the sets together need; no more of an event that has enough, or will have too few.
+
+    What an event is judged by does not depend on the others. One with too few in a set is not in the next.
 
     Returns:
         The courses of each set by event, the number of rigs, that on which each event happened, sensors,
         stretches.
     """
-    sets = [{key: Courses([], [], []) for key in remedies} for _ in sizes]
+    sets = [{key: Courses() for key in remedies} for _ in sizes]
+    rare: set[Key] = set()
     drawn, first = 0, 0
     happened = dict.fromkeys(remedies, 0)
     specs: Mapping[str, SensorSpec] = {}
     limits: Matrix = np.zeros(0)
-    for courses, size in zip(sets, sizes, strict=True):
-        for rig in play_rigs(kind, remedies, size, first):
+    for place, (courses, size) in enumerate(zip(sets, sizes, strict=True)):
+        settled = set(rare)
+        for rig in play_rigs(kind, remedies, size, first, settled):
             if not drawn:
                 specs = rig.track.specs
                 after = 0.0 if rig.track.terminal is None else rig.track.terminal.t - kind.episode.end
                 limits = stretches(kind.episode, after, {call for _, _, call in remedies})
-            _add(courses, rig, limits)
+            going = {key: one for key, one in courses.items() if key not in settled}
+            _add(going, rig, limits)
             drawn += 1
             for key in rig.happened:
                 happened[key] += 1
-            if all(len(one.harmful) >= enough for one in courses.values()):
+            # Fresh rigs need not show the event.
+            gives_up = place < 2
+            settled |= {
+                key
+                for key, one in going.items()
+                if len(one.harmful) >= enough or (gives_up and one.are_hopeless(size))
+            }
+            if len(settled) == len(remedies):
                 break
         first += size
-        if all(len(one.harmful) < FEWEST for one in courses.values()):
+        rare |= {key for key, one in courses.items() if len(one.harmful) < FEWEST}
+        if len(rare) == len(remedies):
             break
     return sets, drawn, happened, specs, limits
 
@@ -184,6 +207,7 @@ def drawn_courses(
 def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:
     own = vector_of(rig.track, limits)
     for key, one in courses.items():
+        one.rigs += 1
         if key in rig.harmless:
             one.pairs.append(len(one.null))
             one.harmful.append(own)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,8 @@ SETTLING_SAMPLES = 5
 """Samples of a sensor in each stretch of the settling, of which mean and greatest value are judged."""
 BUSY_PERIOD_S = 2.0
 """Least time between two samples of a sensor while a drawn rig works, s."""
+MOST_SAMPLES = 40
+"""The same as a share of the time that passes at once, such as in a `wait` beside a leak."""
 Key = tuple[str, str, int]
 """Kind and entity of an event, and the index of its call."""
 
@@ -60,7 +63,7 @@ class Played:
     Attributes:
         track: the episode on it, harm included.
         harmless: by event, the same with the remedy, where the event happened; without a remedy that prevents
-            it, the event is left out.
+            it, and once it is settled, the event is left out.
         happened: the events that happened, of those that were asked for.
     """
 
@@ -69,7 +72,9 @@ class Played:
     happened: frozenset[Key]
 
 
-def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 0) -> Iterator[Played]:
+def play_rigs(
+    kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 0, settled: Collection[Key] = ()
+) -> Iterator[Played]:
     """Play the episode on rigs drawn by number, with and without each event.
 
     Args:
@@ -77,10 +82,12 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
         remedies: the remedy of the rule of each event that is asked for.
         count: the number of rigs. A draw that the simulator refuses is left out.
         first: the number of the first; rigs of the same number are the same.
+        settled: the events whose remedies are not played any more; it may grow meanwhile.
     """
     driver = Driver(kind.make_simulator, lossy=True)
     simulator = driver.simulator
     simulator.idle_period, simulator.busy_period = IDLE_PERIOD_S, BUSY_PERIOD_S
+    simulator.most_samples = MOST_SAMPLES
     simulator.init(kind.init, kind.seed)
     simulator.settling_period = simulator.settling / (SETTLING_STRETCHES * SETTLING_SAMPLES)
     state = simulator.world.model_dump(mode="json")
@@ -96,18 +103,24 @@ def play_rigs(kind: Kind, remedies: Mapping[Key, str], count: int, first: int = 
             hidden = kind.priors.values(rng.standard_normal(len(kind.priors.names)))
         seed = int(rng.integers(2**31))
 
+        wanted = {key: remedy for key, remedy in remedies.items() if key not in settled}
         try:
             track = driver.drive(
-                kind.episode, hidden, seed, ask=ask, start=start, forks={call for *_, call in remedies}
+                kind.episode,
+                hidden,
+                seed,
+                ask=ask,
+                start=start,
+                forks_from=min((call for *_, call in wanted), default=math.inf),
             )
         except ReplayError:
             continue
         events = {(event.kind, event.entity, event.call): event for event in track.events}
         harmless = {
             key: found
-            for key in remedies
+            for key, remedy in wanted.items()
             if key in events
-            and (found := _prevented(driver, kind.episode, events[key], remedies[key], track.events, ask=ask))
+            and (found := _prevented(driver, kind.episode, events[key], remedy, track.events, ask=ask))
             is not None
         }
         yield Played(track, harmless, frozenset(remedies.keys() & events.keys()))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
 from types import MappingProxyType
 from typing import Any
 
 from core_eval.harm.answers import Answer, answer_of
-from core_eval.harm.counterfactual import Change
+from core_eval.harm.counterfactual import SAME_MOMENT, Change, same_future
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
@@ -73,6 +74,20 @@ class Track:
             given=list(self.given),
         )
 
+    def go_on_as(self, other: Track, so_far: Track) -> None:
+        """Add what another run recorded after this moment; `so_far` is its record by then."""
+        self.samples += other.samples[len(so_far.samples) :]
+        for name, (times, values) in other.sensed.items():
+            known = len(so_far.sensed[name][0]) if name in so_far.sensed else 0
+            mine = self.sensed.setdefault(name, ([], []))
+            mine[0].extend(times[known:])
+            mine[1].extend(values[known:])
+        self.durations += other.durations[len(so_far.durations) :]
+        self.answers += other.answers[len(so_far.answers) :]
+        self.took += other.took[len(so_far.took) :]
+        self.given += other.given[len(so_far.given) :]
+        self.terminal, self.end_state, self.coarse_end = other.terminal, other.end_state, other.coarse_end
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -96,17 +111,19 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """The moment before a call of a run.
+    """The moment before a call of a run, or after the last one.
 
     Attributes:
         call: its index.
         snapshot: the simulator's state.
         so_far: the record by then.
+        noted: the harm that the simulator had noted by then.
     """
 
     call: int
     snapshot: Snapshot
     so_far: Track
+    noted: tuple[HarmEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +157,8 @@ class Driver:
         if not lossy:
             # The sensor bank queries the simulator at each init, and so gets the recording sensors.
             self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
-        self._track = Track()
+        self._track = self._whole = Track()
+        self._noted: tuple[HarmEvent, ...] = ()
         self.forks: dict[int, Fork] = {}
         """Of the latest `drive`, by call."""
         self._simulator.subscribe(lambda sample: self._track.samples.append(sample))
@@ -163,7 +181,7 @@ class Driver:
         settle: bool = True,
         start: Mapping[str, Any] = NO_OVERRIDES,
         apart: bool = False,
-        forks: Container[int] = (),
+        forks_from: float = math.inf,
         hopeless: Callable[[int, Track], bool] | None = None,
     ) -> Track:
         """Run the episode's calls: the effects of those that were carried out, and the recorded times.
@@ -180,7 +198,7 @@ class Driver:
             settle: wait for lagging effects at the end.
             start: overrides of the initial state.
             apart: leave out the world's independent parts, which `factors` runs.
-            forks: the calls before which `forks` keeps the run, for `drive_on`.
+            forks_from: `forks` keeps the run before this call and each later one, for `drive_on`.
             hopeless: whether the run ends after a call, given its index and the record.
 
         Raises:
@@ -190,21 +208,51 @@ class Driver:
         self.begin(hidden, seed, start, apart=apart, off_grid=off_grid)
         self.forks = {}
         for index, logged in enumerate(episode.calls):
-            if index in forks:
-                self.forks[index] = Fork(index, self._simulator.snapshot(), self._track.copy())
+            if index >= forks_from:
+                self._keep(index)
             here = change if change is not None and index in change.calls else None
             self.follow(logged, here, lost=index in done, ask=ask, timed=timed)
             if hopeless is not None and hopeless(index, self._track):
                 return self._track
-        return self._ended(episode, settle=settle, apart=apart)
+        if len(episode.calls) >= forks_from:
+            self._keep(len(episode.calls))
+        self._whole = self._ended(episode, settle=settle, apart=apart)
+        self._noted = self._simulator.events
+        return self._whole
 
     def drive_on(self, episode: LoggedEpisode, fork: Fork, change: Change, *, ask: bool = False) -> Track:
-        """Run the latest episode again from a call on, as `drive` with this change would."""
+        """Run the latest `drive` again from a call on, as `drive` with this change would.
+
+        Once the state has become that of the latest `drive` again, the rest is taken from its record.
+        """
         self._simulator.restore(fork.snapshot)
         self._track = fork.so_far.copy()
         for index, logged in enumerate(episode.calls[fork.call :], fork.call):
+            if index > change.calls[-1] and self._is_as(self.forks[index]):
+                return self._rejoined(self.forks[index])
             self.follow(logged, change if index in change.calls else None, ask=ask)
-        return self._ended(episode)
+        last = self.forks[len(episode.calls)]
+        return self._rejoined(last) if self._is_as(last) else self._ended(episode)
+
+    def _keep(self, call: int) -> None:
+        simulator = self._simulator
+        self.forks[call] = Fork(call, simulator.snapshot(), self._track.copy(), simulator.events)
+
+    def _is_as(self, fork: Fork) -> bool:
+        """Return whether the run goes on as the latest `drive` did, with no harm under way in either."""
+        simulator = self._simulator
+        over = simulator.clock.now - simulator.grain - 2.0 * SAME_MOMENT
+        if any(event.t_end >= over for event in (*simulator.events, *fork.noted)):
+            return False
+        return same_future(simulator.snapshot(), fork.snapshot)
+
+    def _rejoined(self, fork: Fork) -> Track:
+        """Return the record of a run that goes on as the latest `drive`."""
+        simulator = self._simulator
+        self._track.go_on_as(self._whole, fork.so_far)
+        noted = (*simulator.events, *self._noted[len(fork.noted) :])
+        self._track.events = merged(harm_events(simulator, noted))
+        return self._track
 
     def _ended(self, episode: LoggedEpisode, *, settle: bool = True, apart: bool = False) -> Track:
         self._wait_until(episode.end)

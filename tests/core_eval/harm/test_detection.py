@@ -13,7 +13,7 @@ from plain_replay import replay_episode
 from configs.variation import Variation
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.counterfactual import Change
-from core_eval.harm.detection.detect import Detection, TooRare, detect, drawn_courses
+from core_eval.harm.detection.detect import FEWEST, Detection, TooRare, detect, drawn_courses
 from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
 from core_eval.harm.detection.rigs import Key, Kind, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
@@ -106,7 +106,15 @@ def test_no_more_rigs_are_drawn_than_show_an_event_often_enough() -> None:
     ((key, remedy),) = events_of(kind).items()
     sets, drawn, happened, *_ = drawn_courses(kind, {key: remedy}, (30, 60), enough=22)
     assert [len(one[key].harmful) for one in sets] == [22, 22] and drawn == happened[key] == 44
+    (rig,) = play_rigs(kind, {key: remedy}, 1, settled={key})
+    assert rig.happened == {key} and not rig.harmless, "a settled event is not played without"
     rare = ("ponding", "plant_B", 0)
+    both, drawn, *_ = drawn_courses(kind, {key: remedy, rare: "clamp_dose"}, (30, 60), enough=22)
+    assert drawn == 44, "after 20 rigs without it, it is known to be too rare"
+    assert [(one[rare].rigs, len(one[rare].harmful)) for one in both] == [(FEWEST, 0), (0, 0)]
+    for one, alone in zip(both, sets, strict=True):
+        same = [[vector.answers for vector in two[key].null] for two in (one, alone)]
+        assert same[0] == same[1], "an event is judged by the same rigs as it is alone"
     sets, drawn, *_ = drawn_courses(kind, {rare: "clamp_dose"}, (3, 60), enough=22)
     assert drawn == 3 and not sets[1][rare].null, "the statistic is learned from none of these"
 
@@ -115,12 +123,33 @@ def test_a_run_that_goes_on_from_a_call_is_the_whole_run_with_this_change() -> N
     kind = kind_of([("sense_pose", {}), *WATERING, ("move_home", {})], WET, FINER)
     driver = Driver(kind.make_simulator)
     start = {**kind.init, "plants": {"plant_A": {"moisture": 0.31}}}
-    track = driver.drive(kind.episode, {}, 5, start=start, forks={1})
+    track = driver.drive(kind.episode, {}, 5, start=start, forks_from=1)
     (event,) = (one for one in track.events if one.kind == "leaching")
     change = Change((1,), LEAVE_OUT, event)
     went_on = driver.drive_on(kind.episode, driver.forks[1], change)
     assert went_on == driver.drive(kind.episode, {}, 5, change, start=start) != track
     assert track == driver.drive(kind.episode, {}, 5, start=start), "the fork changed nothing of the first"
+
+
+@pytest.mark.parametrize("lossy", [False, True])
+def test_a_run_that_has_become_the_first_one_again_takes_the_rest_from_it(lossy: bool) -> None:
+    script: Script = [
+        ("move_to", {"x": 7.5, "y": 5.0}),
+        ("lock_safety_mode", {}),
+        ("unlock_safety_mode", {}),
+        ("move_to", {"x": 3.0, "y": 5.0}),
+        ("lock_safety_mode", {}),
+    ]
+    kind = kind_of(script, VISITED, FINER)
+    driver = Driver(kind.make_simulator, lossy=lossy)
+    driver.drive(kind.episode, {}, 5, start=kind.init, forks_from=0)
+    first, *later = [one for one in driver.simulator.events if one.kind == "unlocked_near_person"]
+    assert first.call == 0 and later, "there is harm on both sides of where they join"
+    change = Change((0,), "wait", first)
+    went_on = driver.drive_on(kind.episode, driver.forks[0], change)
+    assert driver.simulator.clock.now < kind.episode.calls[3].start, "the rest is not played"
+    assert went_on == driver.drive(kind.episode, {}, 5, change, start=kind.init)
+    assert [one.call for one in went_on.events] == [one.call for one in later]
 
 
 def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
