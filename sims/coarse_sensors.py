@@ -222,21 +222,20 @@ class SensorBank:
         self._set_constant([])
 
     def thin(self, least: int, quick: int, *, ahead: bool) -> None:
-        """From now on take each sensor's samples at least so many ticks apart, those of `quick` ones `quick`.
+        """From now on take each sensor's samples at least so many ticks apart; `quick`: those that may be so.
 
-        They are some of those that it has otherwise, with the same noise, at common times of several sensors;
-        `fill` ends it. With `ahead`, those of `quick` ones of which the quantity is known ahead are not due
-        any more, but come with the next poll.
+        They are some of those that it has otherwise, with the same noise, at common times of several sensors,
+        whatever the rig does; `fill` ends it. With `ahead`, those of which the quantity is known ahead are
+        not due any more while they are quick, but come with the next poll.
         """
         known = []
         for one in self._periodic:
             sensor = one[1]
-            is_quick = sensor.quick is not None and sensor.quick()
-            sensor.stride = max(1, (quick if is_quick else least) // sensor.period_ticks)
+            sensor.stride = max(1, (quick if sensor.quick is not None else least) // sensor.period_ticks)
             skipped = -(sensor.next_due // sensor.period_ticks) % sensor.stride
             sensor.next_due += skipped * sensor.period_ticks
             sensor.count += skipped
-            if ahead and is_quick and sensor.ahead is not None and self._stuck is None:
+            if ahead and self._stuck is None and sensor.ahead and sensor.quick and sensor.quick():
                 known.append(one)
         self._set_constant(known)
 

@@ -50,15 +50,10 @@ class TimeStepping(ABC):
 
     clock: Clock
     faults: FaultSchedule
-    idle_period: float = 0.0
-    """Least time between two samples of a sensor while the rig is idle, s; of a `quick` one: at the end."""
-    busy_period: float = 0.0
-    """The same while it works, and of a `quick` one while the rig is idle; sensors that report changes are
-    not looked at more often, either."""
-    most_samples: int = 0
-    """With so many samples of a sensor in one piece of time `busy_period` is longer; 0: it is not."""
-    settling_period: float = 0.0
-    """The same while lagging effects settle at the end, s; at least `idle_period`."""
+    sample_period: float = 0.0
+    """Least time between two samples of a sensor, s; 0: each is read at its own period."""
+    quick_period: float = 0.0
+    """The same of a sensor that may be `quick`; sensors that report changes are not looked at more often."""
     hurries: bool = False
     """What comes of calls matters, and not what the sensors tell of it: none is read."""
     _bank: SensorBank
@@ -92,7 +87,7 @@ class TimeStepping(ABC):
         return False
 
     def idle(self) -> bool:
-        """Return whether the rig itself does nothing: no sensor but a `quick` one needs a close look."""
+        """Return whether the rig itself does nothing: what a sensor has `ahead` is known."""
         return False
 
     def pass_time(self, seconds: float, tick: float | None = None) -> None:
@@ -105,17 +100,13 @@ class TimeStepping(ABC):
         Raises:
             Stopped: the call's stop is set, or the board restarts; the state is that of the moment.
         """
-        idle = bool(self.idle_period) and seconds > self.idle_period and self.idle()
-        if self.hurries or not (idle or 0.0 < self.busy_period < seconds):
+        if self.hurries or not self.sample_period:
             self._pass_time(seconds, tick)
             return
-        least = quick = max(self.busy_period, seconds / self.most_samples if self.most_samples else 0.0)
-        if idle:
-            least = max(self.idle_period, self.settling_period) if self._settles else self.idle_period
-            quick = least if self._settles else quick
-        elif tick is not None:
-            tick = max(tick, least)
-        self._bank.thin(Clock.to_ticks(least), Clock.to_ticks(quick), ahead=idle and not self._settles)
+        if tick is not None:
+            tick = max(tick, self.quick_period)
+        least, quick = Clock.to_ticks(self.sample_period), Clock.to_ticks(self.quick_period)
+        self._bank.thin(least, quick, ahead=not self._settles and self.idle())
         try:
             self._pass_time(seconds, tick)
         finally:

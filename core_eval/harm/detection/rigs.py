@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,17 @@ from core_eval.harm.counterfactual import Change, recurs
 from core_eval.harm.detection.telemetry_vector import SETTLING_STRETCHES
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Driver, Track
+from core_eval.harm.twin.member import Driver, Seldom, Track
 from core_eval.harm.twin.parameters import Priors
 from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from sims.faults import faults_of, scheduled
 from sims.overrides import deep_merge
 
-IDLE_PERIOD_S = 60.0
-"""Least time between two samples of a sensor while a drawn rig does nothing, s.
-
-Hours of noise tell no more."""
 SETTLING_SAMPLES = 5
 """Samples of a sensor in each stretch of the settling, of which mean and greatest value are judged."""
-BUSY_PERIOD_S = 2.0
-"""Least time between two samples of a sensor while a drawn rig works, s."""
-MOST_SAMPLES = 40
-"""The same as a share of the time that passes at once, such as in a `wait` beside a leak."""
+SELDOM = Seldom(most=40, waiting=10, least=2.0, longest=60.0, quick=15.0, settling=0.0)
+"""How seldom the sensors of drawn rigs are read: hours of noise tell no more."""
 Key = tuple[str, str, int]
 """Kind and entity of an event, and the index of its call."""
 
@@ -86,10 +80,9 @@ def play_rigs(
     """
     driver = Driver(kind.make_simulator, lossy=True)
     simulator = driver.simulator
-    simulator.idle_period, simulator.busy_period = IDLE_PERIOD_S, BUSY_PERIOD_S
-    simulator.most_samples = MOST_SAMPLES
     simulator.init(kind.init, kind.seed)
-    simulator.settling_period = simulator.settling / (SETTLING_STRETCHES * SETTLING_SAMPLES)
+    apart = simulator.settling / (SETTLING_STRETCHES * SETTLING_SAMPLES)
+    driver.seldom = replace(SELDOM, settling=apart)
     state = simulator.world.model_dump(mode="json")
     until = kind.episode.end + simulator.settling
     faults = scheduled(faults_of(simulator.world), kind.seed, until).model_dump(mode="json")

@@ -22,6 +22,8 @@ from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.simulator import Simulator, Snapshot
 
+WAIT = "wait"
+"""The tool by which every device type waits."""
 NO_OVERRIDES: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str, int]
 """Kind and entity of an event, and its place among the events of both."""
@@ -127,6 +129,35 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True)
+class Seldom:
+    """How seldom sensors are read in a run.
+
+    It depends on the logged times alone, never on what the rig does: so sensors that harm does not touch
+    show exactly the same without it.
+
+    Attributes:
+        most: samples of each sensor in a call of some length.
+        waiting: the same in a `wait`, and between calls, of a sensor that is not `quick`.
+        least, longest, quick: between these two times apart, s; one that may be `quick` up to the third.
+        settling: apart while the world settles at the end, s.
+    """
+
+    most: int
+    waiting: int
+    least: float
+    longest: float
+    quick: float
+    settling: float
+
+    def periods(self, seconds: float, *, waits: bool) -> tuple[float, float]:
+        """Return the times apart, s, of any sensor and of one that may be quick; 0: at its own period."""
+        if seconds <= self.least * self.waiting:
+            return 0.0, 0.0
+        often, rarely = (max(self.least, seconds / count) for count in (self.most, self.waiting))
+        return min(rarely if waits else often, self.longest), min(often, self.quick)
+
+
+@dataclass(frozen=True, slots=True)
 class Ahead:
     """What a call would do.
 
@@ -159,6 +190,8 @@ class Driver:
             self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
         self._track = self._whole = Track()
         self._noted: tuple[HarmEvent, ...] = ()
+        self.seldom: Seldom | None = None
+        """How seldom sensors are read; None: each at its own period."""
         self.forks: dict[int, Fork] = {}
         """Of the latest `drive`, by call."""
         self._simulator.subscribe(lambda sample: self._track.samples.append(sample))
@@ -259,6 +292,8 @@ class Driver:
         track, simulator = self._track, self._simulator
         # Without those parts, only a hose that still runs matters after the record.
         if settle and (not apart or simulator.goes_on()):
+            if self.seldom is not None:
+                simulator.sample_period = simulator.quick_period = self.seldom.settling
             simulator.finish()
             track.terminal = Terminal.of(simulator)
             if not apart:
@@ -309,6 +344,7 @@ class Driver:
         """Make the next call, as `drive`; `lost`: it has no answer, and was executed."""
         self._wait_until(logged.start)
         acts = logged.call.status == CallStatus.OK or self._is_cut_short(logged)
+        self._read_seldom(logged.call.duration, waits=logged.call.tool == WAIT)
         note = timed and change is None and acts and self._writes(logged)
         # The log has no duration of an unanswered call.
         self._execute(logged, change, acts=acts or lost, ask=ask, natural=note or lost, note=note)
@@ -332,7 +368,14 @@ class Driver:
             self._track = kept
 
     def _wait_until(self, t: float) -> None:
-        self._simulator.pass_time(t - self._simulator.clock.now)
+        seconds = t - self._simulator.clock.now
+        self._read_seldom(seconds, waits=True)
+        self._simulator.pass_time(seconds)
+
+    def _read_seldom(self, seconds: float, *, waits: bool) -> None:
+        if self.seldom is not None:
+            simulator = self._simulator
+            simulator.sample_period, simulator.quick_period = self.seldom.periods(seconds, waits=waits)
 
     def _is_cut_short(self, logged: LoggedCall) -> bool:
         """Return whether the rig stopped itself in mid-call, or a fault starts the board anew."""

@@ -1,5 +1,6 @@
 """The detection probability: near 1 for what a sensor shows, the false-alarm rate for what none can show."""
 
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from threading import Event
@@ -19,7 +20,7 @@ from core_eval.harm.detection.rigs import Key, Kind, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS, stretches, vector_of
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Driver, Track
+from core_eval.harm.twin.member import Driver, Seldom, Track
 from core_eval.harm.twin.parameters import Priors
 from devices.harm import LEAVE_OUT
 from devices.sensors import Sample
@@ -158,13 +159,14 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
     probe = {"moisture_probe": FINER["moisture_probe"] | {"noise": 0.02, "resolution": 0.001, "dropout": 0.1}}
     kind = kind_of(script, {**WET, "settling_s": 900.0, "person": walk}, FINER | probe)
 
-    def played(period: float, settling: float = 0.0, busy: float = 0.0) -> Track:
+    def played(seldom: Seldom | None) -> Track:
         driver = Driver(kind.make_simulator, lossy=True)
-        driver.simulator.busy_period = busy
-        driver.simulator.idle_period, driver.simulator.settling_period = period, settling
+        driver.seldom = seldom
         return driver.drive(kind.episode, {}, 5, start=kind.init)
 
-    whole, thin = played(0.0), played(60.0)
+    # In the drive each sensor has its own period, and in the wait and after it one of 60 s.
+    only_waits = Seldom(most=10**6, waiting=5, least=0.5, longest=60.0, quick=0.5, settling=60.0)
+    whole, thin = played(None), played(only_waits)
     key = attrgetter("sensor", "t", "value")
     assert {key(one) for one in thin.samples} < {key(one) for one in whole.samples}
     assert thin.terminal == whole.terminal
@@ -188,10 +190,10 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
         != []
     )
     assert len(times(thin, "person_near", end, end + 900.0)) <= 16
-    rare = played(60.0, 300.0)
+    rare = played(replace(only_waits, settling=300.0))
     assert times(rare, "moisture_probe.plant_A", 0.0, end) == times(thin, "moisture_probe.plant_A", 0.0, end)
     assert len(times(rare, "moisture_probe.plant_A", end, end + 900.0)) <= 3
-    seldom = played(60.0, busy=2.0)
+    seldom = played(replace(only_waits, least=2.0, quick=2.0))
     (less,) = seldom.events
     assert (less.kind, less.call, less.t_start) == (harm.kind, harm.call, pytest.approx(harm.t_start))
     for begin, until in (walked, driven):
@@ -199,6 +201,33 @@ def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
         near = [one for one in seldom.samples if one.sensor == "person_near" and begin < one.t < until]
         assert near and all(one.t % 2.0 == pytest.approx(0.0) for one in near)
         assert {key(one) for one in near} < {key(one) for one in whole.samples}
+
+
+def test_what_harm_does_not_touch_shows_the_same_on_a_drawn_rig_without_it() -> None:
+    """A leak goes on through a wait on one of the courses: it must not be read more often there."""
+    finer = {
+        "fruit_scale": {"kind": "quantised", "period": 10.0, "resolution": 0.01, "noise": 0.1},
+        "person_distance": {"kind": "continuous", "period": 0.5, "noise": 0.2},
+    }
+    script: Script = [
+        ("spray_pesticide", {"plant_id": "plant_A", "ml": 120.0}),
+        ("wait", {"seconds": 600.0}),
+        ("lock_safety_mode", {}),
+    ]
+    sticks = {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.05}]}
+    kind = kind_of(script, {**WET, "settling_s": 900.0, "faults": sticks}, finer)
+    harm = {key: remedy for key, remedy in events_of(kind).items() if key[0] == "pesticide_overdose"}
+    ((key, _),) = harm.items()
+    (rig,) = play_rigs(kind, harm, 1)
+    limits = stretches(kind.episode, 900.0, {0})
+    with_it, without = (vector_of(track, limits).sensors for track in (rig.track, rig.harmless[key]))
+    for name in finer:
+        assert with_it[name].tolist() == without[name].tolist(), name
+    times = [
+        [(one.sensor, one.t) for one in track.samples if rig.track.specs[one.sensor].period is not None]
+        for track in (rig.track, rig.harmless[key])
+    ]
+    assert times[0] == times[1] and len(times[0]) < 2000
 
 
 def test_who_is_seen_at_a_sensor_s_own_times_cuts_no_physics() -> None:
@@ -209,7 +238,7 @@ def test_who_is_seen_at_a_sensor_s_own_times_cuts_no_physics() -> None:
         simulator, samples = make_simulator(load_world("farm_rover")), list[Sample]()
         simulator.subscribe(samples.append)
         simulator.init({"person": walk, "sensors": sensors}, 3)
-        simulator.idle_period, count = 60.0, []
+        simulator.sample_period, count = 60.0, []
         evolve = simulator.evolve
         simulator.evolve = lambda seconds: (count.append(seconds), evolve(seconds))[1]  # type: ignore[method-assign] # noqa: B023
         simulator.rests = True
