@@ -106,19 +106,19 @@ def conclusion(told: Sequence[DetectedEvent], greedy: Sequence[Choice], currency
     """Return what a reader should conclude from the greedy choice for these events; each has a detection."""
     shares = np.array([one.share for one in told], dtype=float)
     mean = Mean.of(shares, np.ones(len(shares)), Groups.of([(one.episode, None) for one in told]))
-    unsure = "from one event, so it is no rate"
-    if mean.error is not None:
+    unsure = f"from {'one event' if len(told) == 1 else 'events of one episode'}, so it is no rate"
+    if mean.error is not None and len({one.episode for one in told}) > 1:
         low, high = mean.interval(0.95, (0.0, 1.0), (shares.min(), shares.max()))
         unsure = f"95 % interval {low:.0%} to {high:.0%}, of {mean.units} episodes"
 
     def bought(one: Choice) -> str:
-        return f"{', '.join(one.sensors)} for {one.cost:.0f} {currency} makes it {one.detected:.0%}"
+        return f"{', '.join(one.sensors)} for {one.cost:.0f} {currency}, then {one.detected:.0%}"
 
     own = f"What to conclude: the rig by itself shows {greedy[0].detected:.0%} of this harm ({unsure})"
     if len(greedy) == 1:
         return f"{own}; no candidate shows more."
-    last = f"; all that helps, {bought(greedy[-1])}" if len(greedy) > 2 else ""
-    return f"{own}. The most for its price: {bought(greedy[1])}{last}."
+    last = f" All that helps: {bought(greedy[-1])}." if len(greedy) > 2 else ""
+    return f"{own}. The most for its price: {bought(greedy[1])}.{last}"
 
 
 def run_mutated(ref: str, path: Path, starts: int, *, hazards: bool, jobs: int) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ from arm_rig import WORLD, to
 
 from configs.suites import HAZARDS, read_suite
 from core_eval.cli.main import main
+from core_eval.harm.detection.advice import Choice
 from core_eval.log import LogReader
 from core_eval.run import sensor_advice
 from core_eval.run.config import RunConfig
@@ -74,6 +76,23 @@ def test_advice_that_cannot_be_given_says_what_to_do(
     assert re.search(r"the likeliest does on \d+%: give --rigs (60|80), or more --events", said), said
     assert main([*command, "--hazards"]) == 2
     assert "--hazards is of a world's own runs" in capsys.readouterr().err
+
+
+def test_the_advice_says_what_to_conclude() -> None:
+    events: Any = [SimpleNamespace(episode=number, share=share) for number, share in ((1, 0.05), (2, 0.95))]
+    none, some = Choice((), 0.0, 0.5, 0.5), Choice(("a",), 6.0, 0.7, 1.0)
+    every = Choice(("a", "b"), 660.0, 0.99, 1.0)
+    said = sensor_advice.conclusion(events, [none, some, every], "USD")
+    assert re.fullmatch(
+        r"What to conclude: the rig by itself shows 50% of this harm "
+        r"\(95 % interval 0% to 100%, of 2 episodes\)\. "
+        r"The most for its price: a for 6 USD, then 70%\. All that helps: a, b for 660 USD, then 99%\.",
+        said,
+    ), said
+    alone = sensor_advice.conclusion(events[:1], [none], "USD")
+    assert alone.endswith("(from one event, so it is no rate); no candidate shows more.")
+    both = sensor_advice.conclusion(events[:1] * 2, [none, some], "USD")
+    assert "of one episode, so it is no rate" in both and both.endswith("USD, then 70%.")
 
 
 def test_the_hazards_of_a_world_are_its_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
