@@ -30,13 +30,15 @@ class EmergencyStop:
         """Stop the rig and return how that went; see `RigClient.estop`."""
         stopped: list[wire.Status] = []
         began_at = self._clock.now()
+        clock, brokered = self._peer.clock, self._link.brokered
 
         def is_stopped(status: wire.Status) -> bool:
-            # A ping since then tells it of a board whose clock fell behind.
-            began_ms = self._peer.clock.device_ms(began_at)
-            # A broker may pass on a status of an earlier stop late; one of two devices tells nothing of both.
-            late = began_ms is not None and status.m is not None and status.m < began_ms
-            if status.state == "estop" and not late and self._peer.conflict is None:
+            # A broker may pass on a status of an earlier stop late: its moment must be after this one's for
+            # certain. A line keeps the order. A ping since tells this of a board whose clock fell behind.
+            after = (clock.latest_ms if brokered else clock.device_ms)(began_at)
+            early = after is not None and status.m is not None and status.m < after
+            # One of two devices tells nothing of both.
+            if status.state == "estop" and not early and self._peer.conflict is None:
                 stopped[:] = [status]
             return bool(stopped)
 
@@ -52,7 +54,11 @@ class EmergencyStop:
                     # A driver asks its machine before this returns.
                     began, deadline = True, self._clock.now() + timeout
                 left = deadline - self._clock.now()
-                if self._probe.hello_until(is_stopped, seen, max(0.0, min(HELLO_SECONDS, left))):
+                wait = max(0.0, min(HELLO_SECONDS, left))
+                # What answers a hello from then on is of after the stop, however ill the clock is known.
+                sure = clock.spread if brokered else 0.0
+                parts = (sure, wait - sure) if 0.0 < sure < wait else (wait,)
+                if any(self._probe.hello_until(is_stopped, seen, part) for part in parts):
                     # A status may still describe the previous stop; a driver link has asked the machine.
                     stated = StopOutcome.CONFIRMED if stopped[0].stop is None else stopped[0].stop
                     rig.stopped(stated if found is None else found)

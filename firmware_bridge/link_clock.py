@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 DRIFT = 200e-6
 """Largest relative drift of two cheap quartz clocks."""
 RESET_JUMP = 0.1
@@ -69,3 +71,14 @@ class LinkClock:
         if not self._known:
             return None
         return int((host_time + self._low) * 1000)
+
+    def latest_ms(self, host_time: float) -> int | None:
+        """Return an upper bound of the device's clock at that host time, ms; None if it is not known."""
+        if not self._known or self._at is None:
+            return None
+        return ceil((host_time + self._high + DRIFT * abs(host_time - self._at)) * 1000)
+
+    @property
+    def spread(self) -> float:
+        """The time between both bounds, s; 0 if the offset is not known."""
+        return self._high - self._low if self._known else 0.0

@@ -30,12 +30,17 @@ class Stopping:
         self.link: Any = SimpleNamespace(
             name="rig",
             confirms_stop=True,
+            brokered=False,
             rig=RigMotion(),
             stop=self._stop,
             send=lambda payload: self._estop(),
         )
         probe: Any = SimpleNamespace(hello_until=self._hello)
-        clock: Any = SimpleNamespace(device_ms=lambda host: int(1000 * (host - 100.0)) + 5000)
+        clock: Any = SimpleNamespace(
+            spread=0.0,
+            device_ms=lambda host: int(1000 * (host - 100.0)) + 5000,
+            latest_ms=lambda host: int(1000 * (host - 100.0 + clock.spread)) + 5000,
+        )
         self.peer: Any = SimpleNamespace(status_count=7, clock=clock, conflict=None)
         self.stop = EmergencyStop(self.link, self.peer, probe, self.clock)
 
@@ -138,6 +143,25 @@ def test_a_ping_during_the_stop_tells_of_a_clock_that_fell_behind() -> None:
     )
     assert stopping.stop.stop(1.2) is StopOutcome.CONFIRMED
     assert stopping.sent == [0.0, 0.5]
+
+
+def test_a_status_that_may_be_of_before_the_stop_confirms_nothing_and_is_asked_for_again() -> None:
+    """Pings have told the clock to 0.2 s: of a status within these nobody knows whether it is late."""
+    doubtful = Stopping(0.1, STOPPED.model_copy(update={"m": 5199}))
+    doubtful.peer.clock.spread, doubtful.link.brokered = 0.2, True
+    assert doubtful.stop.stop(1.0) is StopOutcome.SENT
+    assert doubtful.asked == [0.2, 0.3, 0.2, 0.3] and len(doubtful.sent) == 2
+    certain = Stopping(0.3, STOPPED.model_copy(update={"m": 5200}))
+    certain.peer.clock.spread, certain.link.brokered = 0.2, True
+    assert certain.stop.stop(1.0) is StopOutcome.CONFIRMED
+    assert certain.asked == [0.2, 0.3] and len(certain.sent) == 1 and certain._now() == 0.3
+    in_order = Stopping(0.1, STOPPED.model_copy(update={"m": 5000}))
+    in_order.peer.clock.spread = 0.2
+    assert in_order.stop.stop(1.0) is StopOutcome.CONFIRMED and in_order.asked == [0.5]
+    unknown = Stopping(0.1, STOPPED.model_copy(update={"m": 1}))
+    unknown.link.brokered = True
+    unknown.peer.clock.latest_ms = lambda host: None
+    assert unknown.stop.stop(1.0) is StopOutcome.CONFIRMED
 
 
 def test_one_of_two_devices_confirms_no_stop() -> None:

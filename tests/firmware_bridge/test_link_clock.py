@@ -26,6 +26,11 @@ def test_never_later_than_the_device_and_within_the_best_round_trip(
     true = (now + offset) * 1000
     best = min(ping[0] for ping in pings) * 1000
     assert true - best - 2 * 5 * len(pings) - 3 <= guess <= true + 1.5
+    latest = clock.latest_ms(now)
+    assert latest is not None and true - 1.5 <= latest <= true + best + 2 * 5 * len(pings) + 3
+    assert 0.0 <= clock.spread <= (best + 2 * 5 * len(pings) + 2) / 1000
+    clock.forget()
+    assert clock.latest_ms(now) is None and clock.spread == 0.0
 
 
 def test_a_clock_that_starts_anew_is_a_restart_and_is_measured_anew() -> None:
