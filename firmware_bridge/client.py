@@ -181,19 +181,21 @@ class RigClient:
         call_id: str | None = None,
         timeout: float = 120.0,
         within: float = math.inf,
+        to_stopped: bool = True,
     ) -> Outcome:
         """Run a tool and return its outcome; the call is sent again with the same id until it is answered.
 
         An ack of a rig at work extends `timeout`, but not `within` (s). A call during which this process
         stood still is a fault, code `host_frozen`, whatever its result: the rig was stopped, or has gone on
-        for longer than intended. It stays stopped until a reset.
+        for longer than intended. It stays stopped until a reset: a call to a rig that this host has stopped
+        is `rejected`, code `estop`, or with `to_stopped` sent where the stop came before it.
         """
         self.rig.on(Event.DRIVE)
         before = self._freeze_watch.freezes()
         message = wire.Call.model_construct(
             id=call_id or secrets.token_hex(6), tool=tool, args=dict(arguments)
         )
-        outcome = self._requests.run(message, timeout, within)
+        outcome = self._requests.run(message, timeout, within, to_stopped=to_stopped)
         if self._freeze_watch.freezes() != before:
             text = (
                 f"this program stood still while {tool} ran, and stopped the rig; how far it got is not known"

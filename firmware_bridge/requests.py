@@ -50,16 +50,25 @@ class Requests:
                 self._peer.pending.give_up_at = min(self._peer.pending.give_up_at, self._clock.now() + within)
         self._peer.notify()
 
-    def run(self, message: wire.Call | wire.Init, timeout: float, within: float = math.inf) -> Outcome:
+    def run(
+        self,
+        message: wire.Call | wire.Init,
+        timeout: float,
+        within: float = math.inf,
+        *,
+        to_stopped: bool = True,
+    ) -> Outcome:
         """Send a message and return its outcome; acks extend `timeout`, but not `within` (s).
 
         A call without `not_after` gets the one of its deadline if the device's clock is known. A message that
-        JSON has no form of has the outcome `invalid`, code `arguments`.
+        JSON has no form of has the outcome `invalid`, code `arguments`. A call is not sent to a rig that this
+        host has stopped, and is `rejected`, code `estop`; `to_stopped`: unless it was stopped before.
         """
+        halted = to_stopped and self._link.rig.halted
         with self._one_request, self._peer.changes() as changes:
             pending = self._peer.pending = Pending(message.id, self._clock.now() + within)
             try:
-                return self._until_answered(message, pending, changes, timeout)
+                return self._until_answered(message, pending, changes, timeout, halted)
             except LinkError as error:
                 if self.ended is None:
                     self._link.discard()
@@ -70,7 +79,12 @@ class Requests:
                 self._peer.pending = None
 
     def _until_answered(
-        self, message: wire.Call | wire.Init, pending: Pending, changes: SimpleQueue[None], timeout: float
+        self,
+        message: wire.Call | wire.Init,
+        pending: Pending,
+        changes: SimpleQueue[None],
+        timeout: float,
+        halted: bool,
     ) -> Outcome:
         peer, link = self._peer, self._link
         name, unanswered = (message.tool, "timeout") if message.op == "call" else ("init", "no_answer")
@@ -79,7 +93,7 @@ class Requests:
         pause = self._retry_after
         payload = b""
         useless = peer.unfit, link.dropped, peer.strays
-        restarts, asked, halted = peer.clock.restarts, False, link.rig.halted
+        restarts, asked = peer.clock.restarts, False
         while True:
             if peer.conflict is not None:
                 return fault("two_devices", peer.conflict)

@@ -269,7 +269,10 @@ class RigSession:
         """
         if self.client.rig.halted:
             return Outcome(CallStatus.REJECTED, code="estop", message="the rig is stopped; reset it first")
-        outcome = self.client.call(tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within)
+        # A stop may come from another thread here.
+        outcome = self.client.call(
+            tool, arguments, call_id=call_id, timeout=self.call_timeout, within=within, to_stopped=False
+        )
         record = self.link.record
         if not self._left_record and record is not None and record.departure is not None:
             self._left_record = True
