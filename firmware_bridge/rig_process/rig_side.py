@@ -71,8 +71,8 @@ class RigSide:
     ) -> None:
         self._successor = successor
         self._link, self._clock, self._door, self._deadman = link, clock, door, deadman
-        self._begin(host)
         self._sending = threading.Lock()
+        self._begin(host)
         self._slow = threading.Lock()
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_w, False)
@@ -113,10 +113,11 @@ class RigSide:
         link.close()
 
     def _begin(self, host: socket.socket) -> None:
-        self._host = host
         self._watch = HostWatch(self._clock)
         self._frames = Frames()
-        self._waiting = bytearray()
+        with self._sending:
+            self._host = host
+            self._waiting = bytearray()
 
     def _greet(self, late_stop: Mapping[str, Any] | None) -> None:
         link = self._link
@@ -193,17 +194,18 @@ class RigSide:
         return True
 
     def _take(self, kind: Kind, body: bytes) -> None:
+        host = self._host
         match kind:
             case Kind.MESSAGE:
                 self._link.rig.on(Event.DRIVE)
                 with contextlib.suppress(LinkError):
                     self._link.send(body)
             case Kind.STOP:
-                self._aside(lambda: self._answer(body, self._stop))
+                self._aside(lambda: self._answer(host, body, self._stop))
             case Kind.RESET:
-                self._aside(lambda: self._in_turn(body, self._reset))
+                self._aside(lambda: self._in_turn(host, body, self._reset))
             case Kind.ENSURE:
-                self._aside(lambda: self._in_turn(body, lambda rest: self._link.ensure(float(rest))))
+                self._aside(lambda: self._in_turn(host, body, lambda rest: self._link.ensure(float(rest))))
             case Kind.DISCARD:
                 self._link.discard()
             case Kind.CLOSE:
@@ -222,18 +224,18 @@ class RigSide:
         self._link.rig.on(Event.HALT)
         return self._link.stop()
 
-    def _in_turn(self, body: bytes, act: Callable[[bytes], None]) -> None:
+    def _in_turn(self, host: socket.socket, body: bytes, act: Callable[[bytes], None]) -> None:
         with self._slow:
-            self._answer(body, act)
+            self._answer(host, body, act)
 
-    def _answer(self, body: bytes, act: Callable[[bytes], str | None]) -> None:
+    def _answer(self, host: socket.socket, body: bytes, act: Callable[[bytes], str | None]) -> None:
         number, rest = numbered(body)
         try:
             outcome = act(rest)
         except LinkError as error:
-            self._send(done(number, error=str(error), gone=isinstance(error, LinkGoneError)))
+            self._send(done(number, error=str(error), gone=isinstance(error, LinkGoneError)), host)
         else:
-            self._send(done(number, outcome=outcome))
+            self._send(done(number, outcome=outcome), host)
 
     def _aside(self, act: Callable[[], object]) -> None:
         # The machine takes its time, and the host's next frame may be a stop.
@@ -252,9 +254,14 @@ class RigSide:
         self._link.rig.on(Event.FIND if up else Event.LOSE)
         self._send(frame(Kind.UP) if up else frame(Kind.DOWN, self._link.why_down.encode()))
 
-    def _send(self, data: bytes) -> None:
-        """Send at once what the socket takes, and the rest when it takes more. Never blocks, never raises."""
+    def _send(self, data: bytes, host: socket.socket | None = None) -> None:
+        """Send at once what the socket takes, and the rest when it takes more. Never blocks, never raises.
+
+        What one host has asked for does not go to the next, whose requests have the same numbers.
+        """
         with self._sending:
+            if host not in (None, self._host):
+                return
             self._waiting += data
             try:
                 while self._waiting:
