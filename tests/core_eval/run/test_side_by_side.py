@@ -138,9 +138,9 @@ def test_an_agent_that_fails_is_left_out_and_the_others_go_on(capsys: pytest.Cap
 
 @contextmanager
 def long_run() -> Iterator[subprocess.Popen[str]]:
-    """A run of 40 episodes on two workers, of which some have begun."""
+    """A run of 120 episodes on two workers, which have both begun one: neither does all of them alone."""
     command = [sys.executable, "-m", "core_eval.cli.entry", "run", *FARM, "--agent", "random", "--jobs", "2"]
-    command += ["--episodes", "20", "--db", "log.db", "--json"]
+    command += ["--episodes", "60", "--db", "log.db", "--json"]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         assert wait_for(lambda: len(workers()) == 2)
@@ -170,7 +170,7 @@ def resumed_whole() -> None:
     """Resume the run of the log, and see that each episode was run to its end once."""
     assert main(["run", "--resume", "--jobs", "2", "--db", "log.db", "--json"]) == 0
     done = [row.number for row in episodes() if row.status == "completed" or row.stop_reason == "max_steps"]
-    assert sorted(done) == list(range(40))
+    assert sorted(done) == list(range(120))
 
 
 @pytest.mark.slow
