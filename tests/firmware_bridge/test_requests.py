@@ -420,3 +420,10 @@ def test_a_link_is_looked_for_ten_seconds_after_a_fault(back: float, there: bool
         with pytest.raises(LinkError, match="the cable is out; waited 10 s"):
             rig.client.regain(10.0)
         assert rig.clock.passed == pytest.approx(10.01, abs=0.11)
+
+
+def test_a_call_to_a_rig_that_was_stopped_just_before_goes_out_only_where_that_is_asked_for() -> None:
+    rig = Rig()
+    rig.line.rig.on(Event.HALT)
+    assert rig.call(to_stopped=False) == ("rejected", "estop") and rig.line.times("call") == []
+    assert rig.call() == ("ok", None) and len(rig.line.times("call")) == 1
