@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from agents.options import ModelOptions
 
 
-def _no_file(_rest: str | None) -> Path | None:
-    return None
-
-
-def _no_check(_rest: str | None, _options: ModelOptions) -> None:
-    return
-
-
 @dataclass(frozen=True)
 class ModelForm:
     """What a form of model agents has beside its texts.
@@ -42,7 +34,7 @@ class ModelForm:
 
     make: Callable[[str | None, ModelOptions], Agent]
     options: frozenset[str]
-    verify: Callable[[str | None, ModelOptions], None] = _no_check
+    verify: Callable[[str | None, ModelOptions], None] = lambda _rest, _options: None
     is_file: bool = False
 
 
@@ -65,7 +57,7 @@ class AgentForm:
 
     forms: tuple[str, ...]
     make: Callable[[str | None, ReadCalls], Agent] | None = None
-    model_file: Callable[[str | None], Path | None] = _no_file
+    model_file: Callable[[str | None], Path | None] = lambda _rest: None
     model: ModelForm | None = None
     stands_for: Callable[[str | None], str] | None = None
     runs_rest: bool = False

@@ -56,6 +56,7 @@ class RigClient:
 
     Attributes:
         rig: what is known of whether the rig moves.
+        guard: loads the guard on the device's chip.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class RigClient:
         callbacks = Callbacks(on_sample, on_truth, on_status, on_noted, self._greet)
         self._peer = Peer(link.name, callbacks, clock)
         self._probe = Probe(link, self._peer)
+        self.guard = GuardLoader(link, self._peer, self._probe)
         self._requests = Requests(link, self._peer, self._probe, retry_after)
         self._stop = EmergencyStop(link, self._peer, self._probe, clock)
         self._heartbeat = Heartbeat(link, self._peer, self._probe, clock)
@@ -203,30 +205,6 @@ class RigClient:
             return fault("host_frozen", text)
         return outcome
 
-    def load_guard(self, table: bytes, key: bytes | None = None) -> wire.GuardStatus:
-        """Load a table into the guard on the device's chip, which begins an episode, and return its status.
-
-        Args:
-            table: empty: no guard.
-            key: under which the device takes a table.
-
-        Raises:
-            LinkError: the device has no such guard, or refuses the table.
-        """
-        return GuardLoader(self._link, self._peer, self._probe).load(table, key)
-
-    def tell_guard(self, symbol: int, key: bytes | None = None) -> wire.GuardStatus:
-        """Tell the guard on the device's chip of a read made without the device, and return its status.
-
-        Args:
-            symbol: the call's, as its table numbers them.
-            key: under which the device takes it.
-
-        Raises:
-            LinkError: the device has no such guard, or refuses it.
-        """
-        return GuardLoader(self._link, self._peer, self._probe).tell(symbol, key)
-
     def call_late(self, tool: str, arguments: Mapping[str, Any], timeout: float = 5.0) -> Outcome | None:
         """Send a call whose `not_after` is past: a device that checks it answers `late` and does nothing.
 
@@ -334,7 +312,7 @@ class RigClient:
         if safe and not self._barred and self._attached:
             # The stop is sent to an absent rig too, but its confirmation is not awaited.
             stop = self.estop(timeout=0.0 if self._peer.present is None else CLOSE_SECONDS)
-        self._end("the link was closed")
+        self.abandon("the link was closed")
         return stop
 
     def abandon(self, reason: str) -> None:
@@ -342,9 +320,6 @@ class RigClient:
 
         May be called from any thread. No stop is sent.
         """
-        self._end(reason)
-
-    def _end(self, reason: str) -> None:
         self._freeze_watch.close()
         self._requests.end(reason)
         self._heartbeat.close()

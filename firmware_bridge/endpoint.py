@@ -115,7 +115,7 @@ class DeviceEndpoint:
         """Open the port and serve. Raises LinkError."""
         self._device.subscribe(self._sample)
         if self._stop_input is not None:
-            self._stop_input.on_change(self._input_changed)
+            self._stop_input.on_change = self._input_changed
             if self._held:
                 self._go_safe(publish=False)
         self._port.open(self, self._status("offline"), self._max_frame)

@@ -36,13 +36,17 @@ def code_of_told(symbol: int, calls: int, generation: int, key: bytes) -> str:
 
 
 class GuardLoader:
-    """Loads tables over a link."""
+    """Loads tables over a link; what it says needs a code where the device takes it under a key alone."""
 
     def __init__(self, link: Link, peer: Peer, probe: Probe) -> None:
         self._link, self._peer, self._probe = link, peer, probe
 
-    def load(self, table: bytes, key: bytes | None) -> wire.GuardStatus:
-        """Load a table; see `RigClient.load_guard`."""
+    def load(self, table: bytes, key: bytes | None = None) -> wire.GuardStatus:
+        """Load a table, which begins an episode, and return the guard's status; an empty one: no guard.
+
+        Raises:
+            LinkError: the device has no such guard, or refuses the table.
+        """
         before = self._before()
         for at in range(0, len(table), PIECE_BYTES):
             self._say(wire.Guard(at=at, data=table[at : at + PIECE_BYTES].hex().upper()))
@@ -57,8 +61,8 @@ class GuardLoader:
             raise LinkError(f"{self._link.name}: the guard on the chip holds another table: {status.table}")
         return status
 
-    def tell(self, symbol: int, key: bytes | None) -> wire.GuardStatus:
-        """Tell it of a call; see `RigClient.tell_guard`."""
+    def tell(self, symbol: int, key: bytes | None = None) -> wire.GuardStatus:
+        """Tell it of a read made without the device, by its table's number; return its status, or raise."""
         before = self._before()
         message = wire.Guard(
             told=symbol,

@@ -112,7 +112,9 @@ class BoundedConnection(H11Protocol):
         """Start the request timer, and drop another connection if there are too many."""
         super().connection_made(transport)
         self._made = self.loop.time()
-        _give_up_on_the_gone(transport.get_extra_info("socket"))
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            connection = transport.get_extra_info("socket")
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)
         self._watch()
         self._make_room()
 
@@ -153,8 +155,3 @@ class BoundedConnection(H11Protocol):
         if len(there) > MAX_CONNECTIONS:
             idle = [one for one in there if one is not self and one._has_no_request]
             min(idle, key=lambda one: one._made, default=self).transport.abort()
-
-
-def _give_up_on_the_gone(connection: socket.socket) -> None:
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)

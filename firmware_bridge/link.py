@@ -20,11 +20,7 @@ Tell = Callable[[str], None]
 """Receives one line for the person at the terminal."""
 
 
-def _to_standard_error(line: str) -> None:
-    print(f"pathrig: {line}", file=sys.stderr, flush=True)
-
-
-_tell: list[Tell] = [_to_standard_error]
+_tell: list[Tell] = [lambda line: print(f"pathrig: {line}", file=sys.stderr, flush=True)]
 
 
 def tell_terminal(line: str) -> None:

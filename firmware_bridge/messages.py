@@ -6,7 +6,7 @@ Keys that a model does not know are ignored, and `v` may be missing; what is sen
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
@@ -26,8 +26,9 @@ def _positive_or_none(value: object) -> object:
     return None if isinstance(value, int | float) and -inf < value <= 0 else value
 
 
-def _text_or_none(value: object) -> object:
-    return value if isinstance(value, str) else None
+def _one_of(*known: str) -> BeforeValidator:
+    """Take what is none of these for none."""
+    return BeforeValidator(lambda value: value if value in known else None)
 
 
 def _as_text(value: object) -> object:
@@ -127,10 +128,6 @@ class ResultError(BaseModel):
     message: str = ""
 
 
-def _as_error(error: object) -> object:
-    return {"message": error} if isinstance(error, str) else error
-
-
 class Result(Message):
     """Device to host: how a call or an init ended. `t` and `dur` are device time, s."""
 
@@ -139,10 +136,13 @@ class Result(Message):
     id: MessageId
     status: str
     value: Any = None
-    error: Annotated[ResultError | None, BeforeValidator(_as_error)] = None
+    error: Annotated[
+        ResultError | None,
+        BeforeValidator(lambda error: {"message": error} if isinstance(error, str) else error),
+    ] = None
     t: float | None = None
     dur: float | None = None
-    guard: Annotated[str | None, BeforeValidator(_text_or_none)] = None
+    guard: Annotated[str | None, BeforeValidator(lambda it: it if isinstance(it, str) else None)] = None
     """What the guard on the device's chip judged: `progress`, `loop` or `harmful`."""
 
 
@@ -162,19 +162,11 @@ class Pong(Message):
     boot: Annotated[str | None, BeforeValidator(_as_text)] = None
 
 
-def _known_stop(stop: object) -> object:
-    return stop if isinstance(stop, str) and stop in list(StopOutcome) else None
-
-
 StopInputState = Literal["released", "pressed", "latched"]
 """Of a physical stop input: it is pressed, or was pressed and is not reset yet."""
 
 HELD = frozenset({"pressed", "latched"})
 """Its states in which no reset without `stop_input` leaves the stop."""
-
-
-def _known_input(state: object) -> object:
-    return state if state in ("released", "pressed", "latched") else None
 
 
 class GuardStatus(BaseModel):
@@ -211,7 +203,7 @@ class Status(Message):
 
     op: Literal["status"] = "status"
     state: Literal["online", "offline", "estop"]
-    stop: Annotated[StopOutcome | None, BeforeValidator(_known_stop)] = None
+    stop: Annotated[StopOutcome | None, _one_of(*StopOutcome)] = None
     device: str | None = None
     fw: str | None = None
     boot: Annotated[str | None, BeforeValidator(_as_text)] = None
@@ -220,7 +212,7 @@ class Status(Message):
     ] = None
     max_frame: Annotated[LongInt | None, BeforeValidator(_positive_or_none)] = None
     reset: Annotated[str | None, BeforeValidator(_as_text)] = None
-    stop_input: Annotated[StopInputState | None, BeforeValidator(_known_input)] = None
+    stop_input: Annotated[StopInputState | None, _one_of(*get_args(StopInputState))] = None
     guard: Annotated[GuardStatus | None, BeforeValidator(_guard_or_none)] = None
     m: Annotated[int | float | None, Field(le=MOST_MS)] = None
 

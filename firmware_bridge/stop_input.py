@@ -17,11 +17,8 @@ class StopInput:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pressed = self._latched = False
-        self._on_change: Callable[[], None] = lambda: None
-
-    def on_change(self, callback: Callable[[], None]) -> None:
-        """Set what is called, in the caller's thread, when it was pressed or released."""
-        self._on_change = callback
+        self.on_change: Callable[[], None] = lambda: None
+        """Called, in the caller's thread, when it was pressed or released."""
 
     @property
     def state(self) -> StopInputState:
@@ -33,13 +30,13 @@ class StopInput:
         """Press it, or cut its cable."""
         with self._lock:
             self._pressed = self._latched = True
-        self._on_change()
+        self.on_change()
 
     def release(self) -> None:
         """Release it."""
         with self._lock:
             self._pressed = False
-        self._on_change()
+        self.on_change()
 
     def forget(self) -> None:
         """Forget a press, unless it is pressed still."""

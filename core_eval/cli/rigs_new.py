@@ -124,7 +124,7 @@ def _check_new(path: Path, force: bool) -> None:
 def _new_mcp(path: Path, name: str, server: str, guard: str, force: bool) -> None:
     """Write the files of a rig whose tools are an MCP server's."""
     try:
-        from firmware_bridge.mcp.describe import describe_server
+        from firmware_bridge.mcp.device_file import describe_server
     except ImportError as error:
         raise UsageError(f"--mcp needs {error.name}: pip install 'pathrig[mcp]'") from None
 

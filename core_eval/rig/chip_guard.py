@@ -42,7 +42,7 @@ class ChipGuard:
         """
         try:
             self._key = None if key_file is None else _read_key(key_file)
-            status = client.load_guard(self.table.data, self._key)
+            status = client.guard.load(self.table.data, self._key)
         except LinkError as error:
             raise RigError(f"chip_guard: {error}") from None
         return {"bytes": len(self.table.data), **status.model_dump(mode="json", exclude_none=True)}
@@ -53,7 +53,7 @@ class ChipGuard:
             return None
         number = self.table.number_of(self._scorer.step(call))
         try:
-            at = client.tell_guard(number, self._key).at
+            at = client.guard.tell(number, self._key).at
         except LinkError as error:
             return f"the chip was not told of it: {error}"
         if self.table.states[at : at + 1] != (self._scorer.state,):

@@ -36,7 +36,7 @@ class _Checker:
         self.driver = driver
         self.device = device
         self.base = BUILT_IN | set(driver.options)
-        self.captured = frozenset(_captures(driver))
+        self.captured = frozenset(_captures_in(driver.model_dump()))
 
     def faults(self) -> Iterator[Fault]:
         driver, plain = self.driver, _Names(frozenset(self.base | {"id"}))
@@ -283,10 +283,6 @@ class _Checker:
 
     def _no_table(self) -> str:
         return f"no such table; there are {listed(self.driver.tables)}"
-
-
-def _captures(driver: DriverFile) -> Iterator[str]:
-    yield from _captures_in(driver.model_dump())
 
 
 def _captures_in(part: object) -> Iterator[str]:

@@ -13,6 +13,7 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
+from devices.drivers.tool_driver import DriverFault, Stopped
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal, StopOutcome
 from devices.rig_motion import Event
@@ -20,7 +21,7 @@ from devices.sensors import Sample
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine
-from firmware_bridge.drivers.steps import UNSURE, DriverFault, Stopped
+from firmware_bridge.drivers.steps import UNSURE
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, gone
 

@@ -11,13 +11,14 @@ from devices.drivers.driver_file import DriverFile, Step
 from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
 from devices.drivers.templates import render
+from devices.drivers.tool_driver import DEVICE_RESET, DriverFault, Stopped
 from devices.drivers.values import Scalar, Scope, number
 from devices.outcome import Refusal, StopOutcome
 from devices.rig_motion import Event, Motion, RigMotion
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.conversation import Conversation, Lost
 from firmware_bridge.drivers.reports import Reports, settle_steps, stop_messages
-from firmware_bridge.drivers.steps import DEVICE_RESET, DriverFault, Output, StepRunner, Stopped
+from firmware_bridge.drivers.steps import Output, StepRunner
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, gone
 
@@ -339,14 +340,12 @@ class Machine:
             return
         self._lose()
         with self._recovery_lock:
-            if self.rig.driven and not self._closed.is_set() and not self._recovering():
+            recovering = self._recovery is not None and self._recovery.is_alive()
+            if self.rig.driven and not self._closed.is_set() and not recovering:
                 self._recovery = threading.Thread(
                     target=self._recover, name=f"stop {self.wire.name}", daemon=True
                 )
                 self._recovery.start()
-
-    def _recovering(self) -> bool:
-        return self._recovery is not None and self._recovery.is_alive()
 
     def _lose(self) -> None:
         if self.rig.on(Event.LOSE):

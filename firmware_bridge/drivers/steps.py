@@ -11,6 +11,7 @@ from threading import Lock
 from devices.drivers.driver_file import DriverFile, Failure, Step
 from devices.drivers.patterns import MachineMessage, Pattern
 from devices.drivers.templates import TemplateError, check_bytes, render
+from devices.drivers.tool_driver import DEVICE_RESET, DriverFault, Stopped
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, number, write
 from devices.outcome import Refusal
 from devices.rig_motion import RigMotion
@@ -19,22 +20,8 @@ from firmware_bridge.drivers.wire import Wire
 
 SLICE = 0.02
 """Time between two checks whether the call was stopped, s."""
-DEVICE_RESET = "device_reset"
 UNSURE = frozenset({"no_answer", "bad_answer", DEVICE_RESET})
 """After these the machine's state is unknown: it is stopped and started again."""
-
-
-class DriverFault(Exception):
-    """A call failed. `code` is a stable name."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-
-
-class Stopped(Exception):
-    """The call was stopped."""
 
 
 class Output:

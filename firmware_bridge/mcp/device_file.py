@@ -13,7 +13,8 @@ import yaml
 from devices.declared.check import TOOL_NAME, name_fault
 from devices.tool import Effect, ToolArguments, ToolResult
 from firmware_bridge.link import LinkError
-from firmware_bridge.mcp.session import ServerFacts
+from firmware_bridge.mcp.address import parse_mcp_address
+from firmware_bridge.mcp.session import McpSession, ServerFacts
 
 KINDS = {
     "number": "number",
@@ -45,6 +46,19 @@ class McpDeviceFile:
 def device_name(server: str) -> str:
     """Return a device type's name for a server's."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", server).strip("-") or "server"
+
+
+def describe_server(url: str) -> McpDeviceFile:
+    """Connect to the server of an `mcp:` URL, and return its device file; none of its tools is called.
+
+    Raises:
+        LinkError: it cannot be reached, or offers no tool that fits.
+    """
+    session = McpSession(parse_mcp_address(url), lambda tools: None)
+    try:
+        return device_file(session.open(), url)
+    finally:
+        session.close()
 
 
 def device_file(facts: ServerFacts, address: str) -> McpDeviceFile:

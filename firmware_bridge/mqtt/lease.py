@@ -39,10 +39,6 @@ class Claim:
     seconds: float
     n: int = 0
 
-    def goes_before(self, other: Claim) -> bool:
-        """Whether this claim wins over another one of the same moment."""
-        return (self.since, self.id) < (other.since, other.id)
-
     def refusal(self, rig: str) -> str:
         """Return one line for a host that is refused."""
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(self.since))
@@ -115,7 +111,7 @@ class Lease:
                 self._other_lives = not retained or (before is not None and before != claim)
                 self._other, self._other_seen = claim, self._clock.now()
                 if self._held:
-                    if claim.goes_before(self._mine):
+                    if (claim.since, claim.id) < (self._mine.since, self._mine.id):
                         self._held, self.lost = False, claim.refusal(self._rig)
                     else:
                         again = True

@@ -132,7 +132,8 @@ class SerialPort(Port):
                 if self._wake_r in readable:
                     os.read(self._wake_r, 4096)
                 if writable:
-                    self._drain()
+                    with self._lock, contextlib.suppress(BlockingIOError):
+                        del self._waiting[: os.write(self._fd, self._waiting)]
                 if self._fd in readable:
                     data = os.read(self._fd, 65_536)
                     if not data:
@@ -144,10 +145,6 @@ class SerialPort(Port):
                 if self._real_path is None:
                     return
                 self._reopen()
-
-    def _drain(self) -> None:
-        with self._lock, contextlib.suppress(BlockingIOError):
-            del self._waiting[: os.write(self._fd, self._waiting)]
 
     def _take(self, data: bytes) -> None:
         assert self._handler is not None

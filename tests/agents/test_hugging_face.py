@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agents.agent import AgentSpecError
-from agents.hugging_face import cached_file
+from agents.forms import cached_file
 
 pytest.importorskip("huggingface_hub")
 
@@ -26,7 +26,7 @@ CODE = """
 import json, sys, time
 time.sleep = lambda seconds: None
 from agents.agent import AgentSpecError
-from agents.local_forms import cached_file
+from agents.forms import cached_file
 try:
     path = cached_file(sys.argv[1])
     print(json.dumps([str(path), path.read_bytes().decode()]))

@@ -39,7 +39,7 @@ class Chip:
 def test_the_late_answer_to_a_piece_is_none_to_the_end() -> None:
     with RigClient(FakeLink(Chip().reply)) as client:
         client.open()
-        status = client.load_guard(TABLE)
+        status = client.guard.load(TABLE)
     assert (status.state, status.generation) == ("on", 7)
     assert status.table == f"{zlib.crc32(TABLE):08X}"
 
@@ -66,7 +66,7 @@ def test_what_it_is_told_counts_once_though_the_answer_is_lost(monkeypatch: pyte
     asked = Asked()
     with RigClient(FakeLink(asked.reply)) as client:
         client.open()
-        assert client.tell_guard(7).calls == 5
+        assert client.guard.tell(7).calls == 5
     assert [(message["told"], message["calls"]) for message in asked.heard] == [(7, 4), (7, 4)]
 
 
@@ -74,4 +74,4 @@ def test_a_refusal_is_told_at_once() -> None:
     with RigClient(FakeLink(Chip(refuses=True).reply)) as client:
         client.open()
         with pytest.raises(LinkError, match="mac"):
-            client.load_guard(TABLE)
+            client.guard.load(TABLE)

@@ -12,12 +12,12 @@ from given_clock import GivenClock, PlannedClock
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.patterns import MachineMessage
 from devices.drivers.settings import Settings
+from devices.drivers.tool_driver import DriverFault, Stopped
 from devices.outcome import StopOutcome
 from devices.rig_motion import Event
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers import machine as machine_module
 from firmware_bridge.drivers.machine import Machine
-from firmware_bridge.drivers.steps import DriverFault, Stopped
 from firmware_bridge.link import LinkError
 
 pytestmark = pytest.mark.stops

@@ -9,10 +9,11 @@ import pytest
 
 from devices.drivers.driver_file import DriverFile, Step
 from devices.drivers.patterns import MachineMessage
+from devices.drivers.tool_driver import DriverFault, Stopped
 from devices.drivers.values import Scalar, Scope
 from devices.outcome import Refusal
 from firmware_bridge.drivers.conversation import Conversation, Lost
-from firmware_bridge.drivers.steps import DriverFault, StepRunner, Stopped
+from firmware_bridge.drivers.steps import StepRunner
 
 
 class Machine:
