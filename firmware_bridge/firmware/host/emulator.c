@@ -31,6 +31,7 @@
 
 #include "avr_adc.h"
 #include "avr_eeprom.h"
+#include "avr_extint.h"
 #include "avr_ioport.h"
 #include "avr_timer.h"
 #include "avr_uart.h"
@@ -45,6 +46,7 @@
 #define MAX_LAG_NS 100000000L
 #define WORLD_INPUTS 13
 #define STOP_PIN 3
+#define STOP_INTERRUPT 3
 #define LAMP_PIN 7
 #define ADC_INPUTS 7
 #define RAM_START 0x200
@@ -305,6 +307,9 @@ int main(int argc, char **argv) {
     connect_uart();
     connect_pins();
     count_starts();
+    /* The stop input is read by its edges. An input that is low before the firmware has said so counts as triggered by
+     * its level, and libsimavr would look at it in every cycle from then on, which takes most of a core. */
+    avr_extint_set_strict_lvl_trig(avr, STOP_INTERRUPT, 0);
     drive_stop(0);
     printf("pty %s\n", ptsname(master));
     for (;;) {
