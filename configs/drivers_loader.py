@@ -63,11 +63,6 @@ def load_driver(name_or_file: str) -> DriverFile:
     return _loaded(path, path.stat().st_mtime_ns)
 
 
-def _is_registered(path: Path) -> bool:
-    """Return whether an installed package registers a driver's file."""
-    return any(path == place or path.parent == place for place in DRIVERS.values())
-
-
 @lru_cache(maxsize=32)
 def _loaded(path: Path, changed: int) -> DriverFile:
     """Load the file in its version of time `changed`; the result is cached."""
@@ -87,7 +82,7 @@ def _loaded(path: Path, changed: int) -> DriverFile:
         if name not in driver.options:
             raise file.error(f"{driver.name} has no option {name!r}", "unattended")
     if driver.link == "python":
-        if not _is_registered(path):
+        if not {path, path.parent} & set(DRIVERS.values()):
             require(file, "python", f"imports and runs the Python class {driver.python}")
         try:
             found = load_class(driver.python)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Self
@@ -100,10 +101,7 @@ class Topic(BaseModel):
     def is_meant(self, question: str) -> bool:
         """Return whether a question is about it."""
         said = _words(question)
-        return any(
-            all(any(_is_word(one, word) for one in said) for word in _words(wording))
-            for wording in self.asked
-        )
+        return any(all(fnmatch.filter(said, word) for word in _words(wording)) for wording in self.asked)
 
 
 class Operator(BaseModel):
@@ -264,7 +262,3 @@ def _symbols(steps: Sequence[Any], *where: str | int) -> tuple[Symbol, ...]:
 def _words(text: str) -> list[str]:
     """Return the words of a text in lower case; a name with underscores is several."""
     return re.findall(r"[^\W_]+\*?", text.lower())
-
-
-def _is_word(said: str, meant: str) -> bool:
-    return said.startswith(meant[:-1]) if meant.endswith("*") else said == meant

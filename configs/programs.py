@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from configs.errors import ConfigError
@@ -119,7 +120,7 @@ class TrustedFiles:
         new = [file for file in files if file not in self]
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with open(self.path, "a", encoding="utf-8", opener=_private) as trusted:
+            with open(self.path, "a", encoding="utf-8", opener=partial(os.open, mode=0o600)) as trusted:
                 trusted.writelines(f"{_hash(file)}  {str(file.absolute())!r}\n" for file in new)
         except OSError as error:
             raise ConfigError(f"cannot be written: {error.strerror}", file=self.path) from None
@@ -127,7 +128,3 @@ class TrustedFiles:
 
 def _hash(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

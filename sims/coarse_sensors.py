@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain, count
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from core_eval.text.streams import keyed_noise, keyed_uniform
@@ -125,10 +125,6 @@ class CoarseSensor:
             return False
         level = spec.threshold - spec.hysteresis if self.on else spec.threshold
         return abs(quantity - level) > MOST_NOISE * spec.noise + ROUNDING
-
-
-def _arrival(late: tuple[int, int, SampleValue]) -> int:
-    return late[0]
 
 
 def _repeated(
@@ -372,7 +368,7 @@ class SensorBank:
             sensor.count += 1
         if arrival is not None:
             # Samples of equal arrival stay in the order in which they were taken.
-            insort(self._late, (arrival, index, value), key=_arrival)
+            insort(self._late, (arrival, index, value), key=itemgetter(0))
 
     def _deliver(self, tick: int | None) -> None:
         """Deliver the samples that have arrived by this tick, or all."""

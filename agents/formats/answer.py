@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
 
-from agents.formats.argument_marks import put_back, replace_argument_marks
 from agents.formats.call_signs import looks_like_a_call, shows_a_call
-from agents.formats.calls import CallText, Item, Nonsense, Tools
+from agents.formats.calls import CallText, Item, Nonsense, Tools, to_json
 from agents.formats.every_form import read_every_form
 from agents.formats.format import Format, Found
 from agents.formats.known_marks import known_marks
 from agents.formats.own_form import read_own_form
-from agents.formats.registry import PLAIN
+from agents.formats.registry import PLAIN, formats
 from agents.formats.thoughts import Parted, part
 
 IN_THOUGHTS = {
@@ -21,6 +24,11 @@ IN_THOUGHTS = {
 MADE_UP = "what follows the beginning of another's turn is not read: write the call in your own turn"
 LONGEST = 100_000
 """Characters of an answer that is read; the longest that an episode's usual limit allows has a fifth."""
+SIGN = "\ufdd1"
+"""A character that Unicode keeps for uses within a program."""
+REPLACED = re.compile(f"{SIGN}(\\d+){SIGN}")
+MOST_MARKS = 64
+"""Marks of an answer that are looked at."""
 NO_TOOLS = Tools()
 
 
@@ -101,3 +109,45 @@ def _call_in_thoughts(parted: Parted, tools: Tools) -> str | None:
         return "unclosed_thought" if looks_like_a_call(parted.thoughts, tools) else None
     alone = not parted.rest.strip() and shows_a_call(parted.thoughts, tools)
     return "call_in_thought" if alone else None
+
+
+def replace_argument_marks(text: str, tools: Tools) -> tuple[str, list[str]]:
+    """Return the text with a replacement for each mark in the arguments of a call, and all its marks.
+
+    A plant may be called `x</think>`. Such marks are replaced before the answer is parted, and put back in
+    what was read.
+    """
+    marks = [mark.group() for mark in known_marks().parting.finditer(text)]
+    if not 0 < len(marks) <= MOST_MARKS or SIGN in text:
+        return text, []
+    replaced = _replaced(text, frozenset(range(len(marks))))
+    # Some calls must begin the answer, which may be what follows a mark.
+    starts = [0, *(found.end() for found in REPLACED.finditer(replaced))]
+    held = {
+        int(number)
+        for start in starts
+        for form in formats()
+        for found in form.read(replaced[start:], tools)
+        if isinstance(found.item, CallText)
+        for number in REPLACED.findall(to_json(dict(found.item.arguments)))
+    }
+    return (_replaced(text, frozenset(held)), marks) if held else (text, [])
+
+
+def put_back(value: Any, marks: list[str]) -> Any:
+    """Return a value, as a text or arguments, with its marks."""
+    if isinstance(value, str):
+        return value if not marks else REPLACED.sub(lambda found: marks[int(found[1])], value)
+    if isinstance(value, Mapping):
+        return {put_back(key, marks): put_back(entry, marks) for key, entry in value.items()}
+    return [put_back(entry, marks) for entry in value] if isinstance(value, list) else value
+
+
+def _replaced(text: str, held: frozenset[int]) -> str:
+    numbers = count()
+
+    def one(mark: re.Match[str]) -> str:
+        number = next(numbers)
+        return f"{SIGN}{number}{SIGN}" if number in held else mark.group()
+
+    return known_marks().parting.sub(one, text)

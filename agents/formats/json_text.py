@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agents.formats.calls import Item, Nonsense, read_record
@@ -17,15 +17,17 @@ ReadRecord = Callable[[Any, str], Item]
 
 def json_end(text: str, start: int) -> int | None:
     """Return where the object or list that begins at `start` ends; None if it does not."""
+    return closed_at(_STRUCTURE.finditer(text, start))
+
+
+def closed_at(marks: Iterable[re.Match[str]]) -> int | None:
+    """Return where the first of these brackets, among strings, is closed; None if it is not."""
     depth = 0
-    for mark in _STRUCTURE.finditer(text, start):
+    for mark in marks:
         sign = mark.group()
-        if sign in "{[":
-            depth += 1
-        elif sign in "}]":
-            depth -= 1
-            if depth == 0:
-                return mark.end()
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 and sign in ")]}":
+            return mark.end()
     return None
 
 

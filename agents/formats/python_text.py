@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from agents.formats.calls import Item, Nonsense, Tools, call_of
+from agents.formats.json_text import closed_at
 
 CONSTANTS = {"true": True, "false": False, "null": None}
 LONGEST = 20_000
@@ -18,20 +19,13 @@ _STRUCTURE = re.compile(r"""[()\[\]{}]|"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?""",
 
 def bracket_end(text: str, start: int) -> int | None:
     """Return where the bracket that opens at `start` is closed; None if it is not."""
-    depth = 0
-    for mark in _STRUCTURE.finditer(text, start):
-        if mark.group() in "([{":
-            depth += 1
-        elif mark.group() in ")]}":
-            depth -= 1
-            if depth == 0:
-                return mark.end()
-    return None
+    return closed_at(_STRUCTURE.finditer(text, start))
 
 
 def read_python(text: str, tools: Tools) -> list[Item]:
     """Return the calls in an expression, a list of them or one on each line. Nothing is executed."""
-    source = STRING.sub(_on_one_line, text.strip())
+    # Models write new lines in a text as they are.
+    source = STRING.sub(lambda one: one[0].replace("\n", "\\n").replace("\0", "\\0"), text.strip())
     try:
         if len(source) > LONGEST:
             raise ValueError("it is too long")
@@ -44,11 +38,6 @@ def read_python(text: str, tools: Tools) -> list[Item]:
         what = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
         return [Nonsense("bad_call", f"the call is not NAME(KEY=VALUE, ...): {what}", source)]
     return calls or [Nonsense("bad_call", "the call is not NAME(KEY=VALUE, ...)", source)]
-
-
-def _on_one_line(text: re.Match[str]) -> str:
-    """Return a text in quotes as Python wants it; models write new lines in it as they are."""
-    return text.group().replace("\n", "\\n").replace("\0", "\\0")
 
 
 def _calls(tree: ast.Module) -> list[ast.expr]:

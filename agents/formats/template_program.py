@@ -49,14 +49,9 @@ def compiled(source: str) -> tuple[jinja2.Template, list[str]]:
     )
     environment.filters["tojson"] = to_json
     environment.globals["raise_exception"] = _raise
-    environment.globals["strftime_now"] = strftime_now
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     names = meta.find_undeclared_variables(environment.parse(source))
     return environment.from_string(source), sorted(names)
-
-
-def strftime_now(form: str) -> str:
-    """Return the date, as templates ask for it."""
-    return datetime.now().strftime(form)
 
 
 def to_json(

@@ -114,11 +114,6 @@ def _sample_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
         yield [episode.run_id, episode.id, sample.sensor, sample.t, *sample_value(sample.value)]
 
 
-def _harm_rows(log: LogReader, episode: EpisodeRow) -> Iterator[list[Any]]:
-    for event in log.harm(episode.id):
-        yield _row(HARM, episode, asdict(event))
-
-
 def _row(columns: Mapping[str, Kind], episode: EpisodeRow, values: Mapping[str, Any]) -> list[Any]:
     whole = {**values, "run_id": episode.run_id, "episode_id": episode.id}
     return [_cell(kind, whole.get(name)) for name, kind in columns.items()]
@@ -136,5 +131,5 @@ TABLES = (
     ExportTable("episodes", EPISODES, _episode_rows),
     ExportTable("steps", STEP, _step_rows),
     ExportTable("samples", SAMPLE, _sample_rows),
-    ExportTable("harm", HARM, _harm_rows),
+    ExportTable("harm", HARM, lambda log, one: (_row(HARM, one, asdict(it)) for it in log.harm(one.id))),
 )

@@ -81,7 +81,7 @@ def _exported(record: Mapping[str, Any], number_: int) -> ImportedTrace:
         told = named_status(step.get("status"), "status", name(step, "error_message"))
         if turn.get("text") or not messages[-1].calls or turn.get("output_tokens"):
             messages.append(_message(turn, moment(step.get("t_intent"))))
-        messages[-1] = _with_call(messages[-1], len(calls))
+        messages[-1] = replace(messages[-1], calls=(*messages[-1].calls, len(calls)))
         calls.append(
             MadeCall(
                 name(step, "tool"),
@@ -127,10 +127,6 @@ def _message(turn: Mapping[str, Any], at: float | None) -> Message:
     return Message(
         "assistant", words(turn.get("text")), (), given + cached, made, number(turn.get("seconds")), at
     )
-
-
-def _with_call(message: Message, place: int) -> Message:
-    return replace(message, calls=(*message.calls, place))
 
 
 PATHRIG = Importer("pathrig", detects, read, rank=2)

@@ -99,8 +99,9 @@ def read(source: Source, join: str | None) -> Iterator[Read]:
             f"traces and tasks do not fit: of what a task's gold names, its conversation has by {told} (mean "
             f"of {joins[chosen].traces}): choose a join"
         )
-    for value in _simulations(source):
-        yield partial(_trace, value, head, chosen)
+    for key, value in _pieces(source):
+        if key == "simulations":
+            yield partial(_trace, value, head, chosen)
 
 
 def _looked_at(source: Source) -> tuple[_Head, list[ImportedTrace]]:
@@ -145,10 +146,6 @@ def _pieces(source: Source) -> Iterator[tuple[str | None, Any]]:
     for key, value, of_list in source.items():
         if of_list or key != "simulations":
             yield ("simulations" if key is None else key), value
-
-
-def _simulations(source: Source) -> Iterator[Any]:
-    return (value for key, value in _pieces(source) if key == "simulations")
 
 
 def _trace(value: Any, head: _Head, join: str, number_: int) -> ImportedTrace:

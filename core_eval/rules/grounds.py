@@ -271,7 +271,9 @@ class Told:
         """Return where a part of a text stands: a number with its unit, a date, a time, or a name."""
         words = _COMPOUND.sub(r"\1 \2", words)
         numbers = list(quantities(words))
-        if len(numbers) == 1 and not _has_letters(words, numbers[0]):
+        # An id with a number in it is none.
+        letters = re.sub(r"[\d.,\s$€%°+-]", "", words)
+        if len(numbers) == 1 and (not letters or numbers[0].dimension is not None):
             number = numbers[0]
             if number.value.is_integer() and abs(number.value) <= SMALL:
                 return Place(PlaceKind.PROMPT, "a small number")
@@ -380,12 +382,6 @@ def _is_long(word: str) -> bool:
     if word.isdigit():
         return len(word) > 6
     return len(word) > 4 or (len(word) > 2 and _has_digit(word))
-
-
-def _has_letters(words: str, number: Quantity) -> bool:
-    """Return whether a token is an id with a number in it."""
-    rest = re.sub(r"[\d.,\s$€%°+-]", "", words)
-    return bool(rest) and number.dimension is None
 
 
 def _specifics(text: str) -> list[str]:

@@ -12,12 +12,11 @@ from configs.suite_manifest import task_digest
 from configs.task import Task
 from configs.tasks_loader import Instances, TaskFile
 from core_eval.verify.argument_ranges import check_ranges
-from core_eval.verify.conditions import check_conditions
 from core_eval.verify.evidence import check_evidence
 from core_eval.verify.goal_strength import check_goal
 from core_eval.verify.other_rigs import check_other_rigs
 from core_eval.verify.search import check_complete
-from core_eval.verify.static_checks import Site, verify_static
+from core_eval.verify.static_checks import Site, check_conditions, verify_static
 from core_eval.verify.task import Verification, verify_task
 from core_eval.verify.ways import check_ways
 from core_eval.verify.wording import check_wording, shared_paraphrases

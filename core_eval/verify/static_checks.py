@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from configs.rig_config import fitted_tools
 from configs.rigs_loader import load_rig
@@ -23,6 +24,7 @@ from core_eval.verify.task import (
 from devices.outcome import Outcome
 from devices.tool import ArgumentsError
 from firmware_bridge.envelope import Envelope
+from sims.simulator import Simulator
 
 NOTE = "nothing was run: goal and harm were not checked"
 
@@ -105,3 +107,25 @@ def _refusals(task: Task, site: Site, calls: Sequence[Call]) -> Iterator[str]:
         if violation is not None:
             yield f"call {k} ({call.name}) is beyond a limit: {violation}"
         known.on_outcome(call.name, arguments, Outcome(CallStatus.OK))
+
+
+def check_conditions(
+    task: Task, paths: Sequence[Sequence[str]], _simulator: Simulator[Any], _seed: int
+) -> tuple[list[str], list[str]]:
+    """Return faults: a limit below the plan, a caution that is never judged, a way left out of no tool."""
+    return list(_condition_faults(task, paths)), []
+
+
+def _condition_faults(task: Task, paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    longest, steps = max(map(len, paths), default=0), task.limits.steps
+    if steps is not None and steps < longest:
+        yield f"limits.steps {steps} is below the {longest} calls of a golden path"
+    planned = {symbol.tool for symbol in task.automaton.symbols.values()}
+    for caution in task.cautions:
+        judged = caution.before or caution.after
+        if task.answer is None and judged not in planned:
+            yield f"caution {caution.name}: the plan has no call of {judged}, so that it is never judged"
+    for way in task.left_out:
+        for tool in way.tools:
+            if tool not in task.offered.by_name:
+                yield f"left_out: there is no tool {tool!r}"

@@ -92,7 +92,9 @@ def _faults(task: Task) -> Iterator[str]:
 def _other_paraphrases(task: Task, numbers_known: set[str]) -> Iterator[str]:
     """Yield why paraphrases do not ask for the same."""
     planned = [_plain(value) for value in _planned(task)]
-    plan, entities = _spelled(" ".join(planned)), _entities(task)
+    # What things of the world are called: the keys of its tables.
+    entities = set() if task.world is None else set(_keys(merged_state(task.world, task.init)))
+    plan = _spelled(" ".join(planned))
     numbers, names = _numbers(task.prompt), _named(task.prompt, entities)
     needed = numbers & {number for text in planned for number in (text, *_numbers(text))}
     seen = [_spelled(task.prompt)]
@@ -111,11 +113,6 @@ def _other_paraphrases(task: Task, numbers_known: set[str]) -> Iterator[str]:
         if others and lacking:
             theirs, own = ", ".join(sorted(others)), ", ".join(sorted(lacking))
             yield f"paraphrase {count} names {theirs}, the prompt {own}"
-
-
-def _entities(task: Task) -> set[str]:
-    """Return what things of the world are called: the keys of its tables."""
-    return set() if task.world is None else set(_keys(merged_state(task.world, task.init)))
 
 
 def _keys(value: Any) -> Iterator[str]:

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
+import numpy as np
+
 from devices.arm.arm_world import ArmWorld
 from sims.arm import scene_parts
 from sims.arm.aid import NO_AID
@@ -45,10 +47,6 @@ class ArmHandling(ABC, Generic[W]):
     def _help(self, target: str | None, *, closing: bool) -> None:
         """Set up the aid of the motion that begins; it holds until the next one begins."""
 
-    @abstractmethod
-    def _off_target(self) -> float:
-        """Return the distance of the fingertips from their commanded pose, m."""
-
     def perform(
         self,
         call: CallOptions,
@@ -75,7 +73,8 @@ class ArmHandling(ABC, Generic[W]):
             action(self)
         finally:
             self._monitor.end_call()
-        self.time.arrived = self._off_target() < POSE_TOLERANCE
+        off_target = np.array(self._physics.tip()[:3]) - self._physics.target[:3]
+        self.time.arrived = float(np.linalg.norm(off_target)) < POSE_TOLERANCE
 
     def _wait(
         self, call: CallOptions, action: Callable[[Any], None], target: str | None, closing: bool

@@ -6,7 +6,7 @@ import math
 
 from devices.arm.arm_world import ArmWorld, BenchHidden
 from devices.arm.layout import base_height
-from devices.arm.things import GRIP_HEIGHT, WALL_THICKNESS, BenchObject, Bin, Obstacle
+from devices.arm.things import GRIP_HEIGHT, WALL_THICKNESS, BenchObject, Bin, Block
 
 TIMESTEP = 0.002
 """Of the physics, s; also the period in which the arm's controller looks for a collision, as at 500 Hz."""
@@ -33,7 +33,7 @@ SOLID_MEETS = f'contype="{SOLID}" conaffinity="{ARM}"'
 def things_xml(world: ArmWorld, *more: str) -> str:
     """Return the bodies of bins and obstacles, of `more`, and of the objects at their initial poses."""
     bodies = [_bin(name, tray) for name, tray in world.bins.items()]
-    bodies += [_obstacle(name, block) for name, block in world.obstacles.items()]
+    bodies += [box(name, block, SOLID_MEETS) for name, block in world.obstacles.items()]
     bodies += more
     bodies += [
         _object(name, thing, base_height(world, thing), world.hidden) for name, thing in world.objects.items()
@@ -75,12 +75,12 @@ def _bin(name: str, tray: Bin) -> str:
     </body>"""
 
 
-def _obstacle(name: str, block: Obstacle) -> str:
-    """Return the body of an obstacle."""
+def box(name: str, block: Block, meets: str) -> str:
+    """Return the body of an obstacle, or of a zone."""
     length, width, height = block.size
     return f"""
     <body name="{name}" pos="{block.x} {block.y} {block.z + height / 2}" quat="{quaternion(block.yaw)}">
-     <geom name="{name}" type="box" size="{length / 2} {width / 2} {height / 2}" {SOLID_MEETS}/>
+     <geom name="{name}" type="box" size="{length / 2} {width / 2} {height / 2}" {meets}/>
     </body>"""
 
 

@@ -19,7 +19,7 @@ from sims.arm.geometry import Array, wrapped
 from sims.arm.handling import ArmHandling
 from sims.arm.motion import MotionLimits, steps
 from sims.harm_ledger import HarmLedger
-from sims.robotic_arm import detour, quantities, scene
+from sims.robotic_arm import detour, scene
 from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.motion import BenchMotion
 from sims.robotic_arm.physics import BenchPhysics
@@ -75,9 +75,6 @@ class BenchHandling(ArmHandling[BenchWorld]):
         if call.duration is not None and self.elsewhere:
             natural = self._rehearse(call, action, target, closing)
             self.time.pass_time(max(0.0, call.duration - natural), TICK)
-
-    def _off_target(self) -> float:
-        return quantities.command_error(self._physics)
 
     def _rehearse(
         self, call: CallOptions, action: Callable[[BenchHandling], None], target: str | None, closing: bool

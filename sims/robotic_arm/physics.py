@@ -125,10 +125,6 @@ class BenchPhysics(ArmPhysics):
         turn = self.data.site_xmat[self.bench.fingertips]
         return x, y, z, float(np.arctan2(turn[5], turn[2]))
 
-    def geom_of(self, name: str) -> int:
-        """Return the geom of an object."""
-        return self.bench.geom[name]
-
     @property
     def aperture(self) -> float:
         """Distance between the fingers, m."""

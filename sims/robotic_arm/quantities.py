@@ -55,7 +55,7 @@ def distance(physics: BenchPhysics, one: int, other: int, farthest: float = 0.0)
 def loads(physics: BenchPhysics, name: str) -> dict[str, float]:
     """Return the weight that an object lays on each object below it, N."""
     geoms, data = physics.bench.geoms, physics.data
-    mine = physics.geom_of(name)
+    mine = physics.bench.geom[name]
     found: dict[str, float] = {}
     pairs = data.contact.geom
     for k in np.flatnonzero((pairs == mine).any(axis=1)):
@@ -109,11 +109,6 @@ def wrist_force(physics: BenchPhysics) -> float:
 def load(physics: BenchPhysics) -> float:
     """Return the mass that hangs in the gripper, as a load cell in the wrist weighs it, kg."""
     return abs(float(physics.pull()[2])) / GRAVITY
-
-
-def command_error(physics: BenchPhysics) -> float:
-    """Return the distance between the fingertips and their commanded position, m."""
-    return float(np.linalg.norm(np.array(physics.tip()[:3]) - physics.target[:3]))
 
 
 def joint_speeds(physics: BenchPhysics) -> list[float]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devices.robotic_arm.safeguards import Zone
 from devices.robotic_arm.world import COLUMN_RADIUS, ArmSpec, BenchWorld
 from sims.arm import scene_parts
 from sims.arm.scene_parts import (
@@ -20,7 +19,7 @@ from sims.arm.scene_parts import (
     CONTACT_IMPEDANCE,
     CONTACT_TIME,
     FLOOR_MEETS,
-    quaternion,
+    box,
     things_xml,
 )
 from sims.robotic_arm.kinematics import FOREARM, SHOULDER_HEIGHT, TOOL_LENGTH, UPPER_ARM
@@ -59,7 +58,8 @@ def _head() -> str:
 
 def scene_xml(world: BenchWorld) -> str:
     """Return the MJCF text of a bench, every object at its initial pose."""
-    bodies = things_xml(world, *(_zone(name, zone) for name, zone in world.zones.items()), _arm(world.arm))
+    zones = (box(name, zone, 'contype="0" conaffinity="0"') for name, zone in world.zones.items())
+    bodies = things_xml(world, *zones, _arm(world.arm))
     welds = "".join(f'<weld name="{n}" body1="palm" body2="{n}" active="false"/>' for n in world.objects)
     return f"""<mujoco model="bench">{_head()}
   <worldbody>
@@ -139,11 +139,3 @@ def _finger(side: str, sign: int, palm: float, half_opening: float) -> str:
            <geom name="finger_{side}" type="box" pos="{FINGER_LENGTH / 2} 0 0" size="{size}" mass="0.05"
                  {ARM_MEETS}/>
           </body>"""
-
-
-def _zone(name: str, zone: Zone) -> str:
-    length, width, height = zone.size
-    return f"""
-    <body name="{name}" pos="{zone.x} {zone.y} {zone.z + height / 2}" quat="{quaternion(zone.yaw)}">
-     <geom name="{name}" type="box" size="{length / 2} {width / 2} {height / 2}" contype="0" conaffinity="0"/>
-    </body>"""

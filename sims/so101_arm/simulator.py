@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 import mujoco
@@ -49,7 +50,8 @@ class So101Simulator(GripperArm[So101World]):
 
     def __init__(self, world: So101World, seed: int = 0) -> None:
         assets.folder()
-        self.firmware = f"pathrig-sim-so101 (MuJoCo {mujoco.__version__}, {assets.package_version()})"
+        package = f"{assets.PACKAGE} {version(assets.PACKAGE)}"
+        self.firmware = f"pathrig-sim-so101 (MuJoCo {mujoco.__version__}, {package})"
         super().__init__(world, seed)
 
     def init(self, state: Mapping[str, Any], seed: int) -> Outcome:

@@ -71,7 +71,8 @@ def write(
         amount: the argument or result part that is its severity, also by the rules of `lasting`; left out: 1.
         flow: between whom it moves that amount.
     """
-    undos = undone_by if isinstance(undone_by, tuple) else (_undo(undone_by),)
+    undo = Undo(undone_by) if isinstance(undone_by, str) else undone_by
+    undos = undo if isinstance(undo, tuple) else (undo,)
     return _marked(Mark(Effect.WRITE, seconds, undos, taken_back, entity, amount, flow))
 
 
@@ -121,10 +122,6 @@ def _tool(world: type, name: str, mark: Mark, known: Iterable[str]) -> Tool:
             raise TypeError(f"{where}: give the argument {argument} a Field(description=...)")
     inverse = mark.undone_by[0].tool if mark.undone_by else None
     return Tool(name, text, arguments, result, mark.effect, inverse)
-
-
-def _undo(written: str | Undo) -> Undo:
-    return Undo(written) if isinstance(written, str) else written
 
 
 def _marked(mark: Mark) -> Callable[[Method], Method]:

@@ -8,7 +8,7 @@ import pytest
 from chat_standin import completion, serving, tool_call
 from played_episode import GOLDEN, rig
 
-from agents.formats.python_form import python_call
+from agents.formats.python_formats import python_call
 from agents.registry import make_agent
 from configs.tasks_loader import load_task
 from core_eval.log import LogReader, RunLog, ignore
