@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -92,7 +91,7 @@ def suite_files(ref: str) -> list[Path]:
     if path == STDIN or path.is_file():
         return [path]
     if path.is_dir():
-        files = _below(path)
+        files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
     elif has_magic(ref):
         # A pattern may be absolute, which Path.glob refuses.
         found = glob(ref, recursive=True)  # noqa: PTH207
@@ -145,13 +144,3 @@ def task_ref(task: Task) -> str:
     """Return the reference by which `task_builder` finds a task again."""
     shipped = task.file.is_relative_to(TASKS_FOLDER)
     return task.id if shipped else f"{task.file}#{task.id}"
-
-
-def _below(folder: Path) -> list[Path]:
-    return sorted(_task_files(folder))
-
-
-def _task_files(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if path.suffix in SUFFIXES and path.is_file():
-            yield path

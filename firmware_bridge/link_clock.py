@@ -22,16 +22,12 @@ class LinkClock:
         self._high = 0.0
         self._at: float | None = None
         self._sent = self._device_ms = 0.0
-        self._known = False
+        self.known = False
+        """Whether the offset has been measured."""
         self.restarts = 0
         """How often the device's clock restarted: the device was reset."""
         self.doubtful = False
         """Whether the clock of a device that states its boot may have restarted: its status tells."""
-
-    @property
-    def known(self) -> bool:
-        """Whether the offset has been measured."""
-        return self._known
 
     def update(self, sent: float, received: float, device_ms: float, *, states_boot: bool = False) -> None:
         """Take in one ping: sent and received at these host times, answered at `device_ms`.
@@ -55,30 +51,30 @@ class LinkClock:
                     self.restarts += not states_boot
                 self._low, self._high = low, high
         self._at, self._sent, self._device_ms = received, sent, device_ms
-        self._known = True
+        self.known = True
 
     def forget(self) -> None:
         """Require a new measurement, and keep the bounds to detect a reset of the device."""
-        self._known = False
+        self.known = False
 
     def restart(self) -> None:
         """Discard all bounds: the device reported a reset."""
         self.restarts += 1
-        self._at, self._known, self.doubtful = None, False, False
+        self._at, self.known, self.doubtful = None, False, False
 
     def device_ms(self, host_time: float) -> int | None:
         """Return a lower bound of the device's clock at that host time, ms; None if it is not known."""
-        if not self._known:
+        if not self.known:
             return None
         return int((host_time + self._low) * 1000)
 
     def latest_ms(self, host_time: float) -> int | None:
         """Return an upper bound of the device's clock at that host time, ms; None if it is not known."""
-        if not self._known or self._at is None:
+        if not self.known or self._at is None:
             return None
         return ceil((host_time + self._high + DRIFT * abs(host_time - self._at)) * 1000)
 
     @property
     def spread(self) -> float:
         """The time between both bounds, s; 0 if the offset is not known."""
-        return self._high - self._low if self._known else 0.0
+        return self._high - self._low if self.known else 0.0

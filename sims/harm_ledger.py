@@ -35,7 +35,8 @@ class HarmLedger:
         self._latest: dict[Key, int] = {}
         self._severity: dict[int, float] = {}
         self._follow: Mapping[str, float] = {rule.kind: rule.follow_s for rule in rules}
-        self._record_end: float | None = None
+        self.record_end: float | None = None
+        """Device time at which the record ended, s; None while it goes on."""
         self._open: dict[int, _Open] = {}
         self._uncounted: dict[Key, float] = {}
 
@@ -43,11 +44,6 @@ class HarmLedger:
     def events(self) -> tuple[HarmEvent, ...]:
         """The events so far, in the order of their start."""
         return tuple(self._events)
-
-    @property
-    def record_end(self) -> float | None:
-        """Device time at which the record ended, s; None while it goes on."""
-        return self._record_end
 
     def note(
         self,
@@ -77,9 +73,9 @@ class HarmLedger:
         index = self._latest.get(key)
         if index is not None and t_start > self._events[index].t_end + SAME_MOMENT:
             index = None
-        if self._record_end is not None:
+        if self.record_end is not None:
             begin = t_start if index is None else self._events[index].t_start
-            last = self._last(kind, begin, self._record_end)
+            last = self._last(kind, begin, self.record_end)
             if t_end > last:
                 self._uncounted[key] = t_end
                 if t_start >= last:
@@ -92,8 +88,8 @@ class HarmLedger:
         else:
             self._events[index] = self._events[index].extended(t_end, severity, exposure)
         self._severity[index] = severity
-        if self._record_end is not None:
-            self._outlasts(index, severity, self._record_end)
+        if self.record_end is not None:
+            self._outlasts(index, severity, self.record_end)
 
     def over(self, kind: str, entity: str) -> None:
         """The latest event of that rule and entity is over: what adjoins it is another one."""
@@ -101,7 +97,7 @@ class HarmLedger:
 
     def end_record(self, t: float, grain: float = 0.0) -> None:
         """End the record at device time t, s; harm noted within `grain` (s) before is in progress."""
-        self._record_end = t
+        self.record_end = t
         self._open = {
             index: _Open(self._events[index].exposure, self._severity[index])
             for index in self._latest.values()
@@ -110,7 +106,7 @@ class HarmLedger:
 
     def run_out(self, now: float, grain: float = 0.0) -> None:
         """Extend the events in progress at device time `now`, s, when nothing changes any more."""
-        record_end = self._record_end
+        record_end = self.record_end
         if record_end is None:
             return
         for (kind, _), index in self._latest.items():

@@ -59,6 +59,7 @@ class LlamaBackend(ChatBackend):
     from an earlier episode only whole chunks are kept, which would be evaluated again in just the same way.
 
     Attributes:
+        engine: the model and its context.
         trained_here: whether this project trained it: its file has the template of that.
     """
 
@@ -74,7 +75,7 @@ class LlamaBackend(ChatBackend):
         self.name = f"llama:{path.stem}"
         self._asked = options
         self._sampling = _sampling(options)
-        self._engine = LlamaEngine(
+        self.engine = LlamaEngine(
             path,
             n_ctx=options.n_ctx or CONTEXT,
             n_threads=options.n_threads or _threads(path),
@@ -84,15 +85,15 @@ class LlamaBackend(ChatBackend):
             lora=options.lora,
         )
         try:
-            if options.n_ctx is not None and options.n_ctx > self._engine.n_ctx:
+            if options.n_ctx is not None and options.n_ctx > self.engine.n_ctx:
                 raise AgentSpecError(
-                    f"{path}: n_ctx={options.n_ctx}: the model was trained with {self._engine.n_ctx} tokens"
+                    f"{path}: n_ctx={options.n_ctx}: the model was trained with {self.engine.n_ctx} tokens"
                 )
-            self._template = _chat_template(self._engine, options)
+            self._template = _chat_template(self.engine, options)
         except (AgentSpecError, BackendError):
-            self._engine.close()
+            self.engine.close()
             raise
-        self.trained_here = is_trained_here(self._engine.chat_template or "")
+        self.trained_here = is_trained_here(self.engine.chat_template or "")
         self._prompts = self._prompt_cache(path)
         self.options = self._in_use()
         self.model_info = ModelInfo(os.getpid(), time.monotonic() - begun, facts=self._facts())
@@ -115,11 +116,11 @@ class LlamaBackend(ChatBackend):
             "lora": None if asked.lora is None else sha256_of(asked.lora),
             "template": self._template.source,
         }
-        return PromptCache(self._engine, facts, usual_folder())
+        return PromptCache(self.engine, facts, usual_folder())
 
     def _in_use(self) -> dict[str, Any]:
         """Return all options as they are in use, for the log."""
-        asked, engine, template = self._asked, self._engine, self._template
+        asked, engine, template = self._asked, self.engine, self._template
         found: dict[str, Any] = {
             "format": template.form.name,
             "tools": SIGNATURES if template.use.short else SCHEMAS,
@@ -150,15 +151,10 @@ class LlamaBackend(ChatBackend):
         return found
 
     def _facts(self) -> dict[str, Any]:
-        engine = self._engine
+        engine = self.engine
         sizes = {f"{what}_mib": size for what, size in engine.megabytes.items()}
         kind = {"description": engine.description, "architecture": engine.meta("general.architecture")}
         return {**kind, "name": engine.meta("general.name"), **sizes}
-
-    @property
-    def engine(self) -> LlamaEngine:
-        """The model and its context."""
-        return self._engine
 
     def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
         """Begin an episode with these tools."""
@@ -180,14 +176,14 @@ class LlamaBackend(ChatBackend):
             AgentSpecError: the prompt does not fit, or cannot be evaluated in time; with the figures.
             BackendError: the template or llama.cpp fails.
         """
-        prompt = self._engine.vocabulary.prompt_tokens(self._template.render(messages, self._schemas))
+        prompt = self.engine.vocabulary.prompt_tokens(self._template.render(messages, self._schemas))
         with self._at_work:
-            self._engine.should_stop = lambda: False
-            check_context(self.name, len(prompt), self._engine.n_ctx, self._engine.trained_ctx)
+            self.engine.should_stop = lambda: False
+            check_context(self.name, len(prompt), self.engine.n_ctx, self.engine.trained_ctx)
             kept = self._to_keep(messages, prompt)
             if self._prompts is not None and kept:
                 self._speed = self._speed or self._prompts.speed(kept)
-            self._speed = self._speed or measured_speed(self._engine, prompt)
+            self._speed = self._speed or measured_speed(self.engine, prompt)
         check_time(self.name, len(prompt), self._speed, limits)
         return FirstAnswer(len(prompt), self._speed)
 
@@ -199,21 +195,21 @@ class LlamaBackend(ChatBackend):
             CancelledError: the episode was cancelled meanwhile.
         """
         with self._at_work:
-            self._engine.should_stop = lambda: deadline.over
+            self.engine.should_stop = lambda: deadline.over
             return self._answer(messages, tokens, deadline)
 
     def close(self) -> None:
         """Free the model, after any cancelled answer has ended."""
         with self._at_work:
-            self._engine.close()
+            self.engine.close()
 
     def _answer(self, messages: Sequence[Message], tokens: int, deadline: Deadline) -> Reply:
         begun = time.monotonic()
         text = self._template.render(messages, self._schemas)
         mark = opening_mark(unguarded(text))
         opened = mark is not None
-        prompt = self._engine.vocabulary.prompt_tokens(text)
-        if len(prompt) >= self._engine.n_ctx:
+        prompt = self.engine.vocabulary.prompt_tokens(text)
+        if len(prompt) >= self.engine.n_ctx:
             return self._reply("", "context", Usage(seconds=time.monotonic() - begun))
         cached = self._keep(prompt)
         beginning = self._to_keep(messages, prompt) if self._fresh else []
@@ -224,20 +220,20 @@ class LlamaBackend(ChatBackend):
         try:
             if self._prompts is not None and cached < len(beginning):
                 remarks.append(self._prompts.load(beginning))
-                cached = len(self._engine.evaluated)
-            for done in self._engine.evaluate(prompt[cached:]):
+                cached = len(self.engine.evaluated)
+            for done in self.engine.evaluate(prompt[cached:]):
                 if self._prompts is not None and cached + done == len(beginning):
                     remarks.append(self._prompts.save(beginning, self._speed))
         except AbortedError:
             deadline.check()
-            count = max(0, len(self._engine.evaluated) - cached)
+            count = max(0, len(self.engine.evaluated) - cached)
             now = time.monotonic()
             return self._reply(
                 "", "time", Usage("", count, cached, 0, now - begun, prompt_seconds=now - asked)
             )
         read = time.monotonic()
         strict = self._asked.grammar == "strict"
-        sampler = self._engine.sampler(
+        sampler = self.engine.sampler(
             seed=(self._seed + self._asked.seed) * 1_000_003 + self._answers,
             sampling=self._sampling,
             grammar=answer_grammar(self._callable, self._form, opened=opened) if strict else None,
@@ -245,7 +241,7 @@ class LlamaBackend(ChatBackend):
         self._answers += 1
         watch = None
         if self._asked.grammar == "calls":
-            end = self._engine.vocabulary.end_token
+            end = self.engine.vocabulary.end_token
             watch = CallWatch(sampler, self._form, self._callable, opened=opened, end=end)
         try:
             text, written, stop, first = self._write(sampler, tokens, watch, mark)
@@ -272,24 +268,24 @@ class LlamaBackend(ChatBackend):
         if self._prompts is None:
             return []
         other = [*messages[:-1], {**messages[-1], "content": ""}]
-        without = self._engine.vocabulary.prompt_tokens(self._template.render(other, self._schemas))
+        without = self.engine.vocabulary.prompt_tokens(self._template.render(other, self._schemas))
         return prompt[: _common(without, prompt[:-1]) // self._chunk * self._chunk]
 
     @property
     def _chunk(self) -> int:
-        return self._engine.n_batch
+        return self.engine.n_batch
 
     def _keep(self, prompt: list[int]) -> int:
         """Rewind the context to its common prefix with the prompt; return the prefix's length in tokens.
 
         At least one token is evaluated: the last one's logits are needed.
         """
-        common = _common(self._engine.evaluated, prompt[:-1])
+        common = _common(self.engine.evaluated, prompt[:-1])
         if self._fresh:
             common = min(common, self._whole_chunks) // self._chunk * self._chunk
         self._whole_chunks = min(self._whole_chunks, common // self._chunk * self._chunk)
-        self._engine.rewind(common)
-        return len(self._engine.evaluated)
+        self.engine.rewind(common)
+        return len(self.engine.evaluated)
 
     @property
     def _form(self) -> Format:
@@ -299,7 +295,7 @@ class LlamaBackend(ChatBackend):
         self, sampler: Sampler, tokens: int, watch: CallWatch | None, mark: str | None
     ) -> tuple[str, int, ReplyStop, float]:
         """Write an answer; returns its text, its tokens, why it ended, and when the first token came."""
-        vocabulary, budget = self._engine.vocabulary, None
+        vocabulary, budget = self.engine.vocabulary, None
         if self._asked.thinking_tokens is not None:
             budget = ThoughtBudget(vocabulary, self._asked.thinking_tokens, opened_with=mark)
         data = b""
@@ -324,11 +320,11 @@ class LlamaBackend(ChatBackend):
             if written >= tokens:
                 stop = "tokens"
                 break
-            if len(self._engine.evaluated) + 1 >= self._engine.n_ctx:
+            if len(self.engine.evaluated) + 1 >= self.engine.n_ctx:
                 stop = "context"
                 break
             try:
-                for _ in self._engine.evaluate([token]):
+                for _ in self.engine.evaluate([token]):
                     pass
             except AbortedError:
                 stop = "time"

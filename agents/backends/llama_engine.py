@@ -66,8 +66,8 @@ class LlamaEngine:
 
         Args:
             path: the GGUF file.
-            n_ctx: tokens of context at most; never more than the model was trained with.
-            n_threads: threads of llama.cpp.
+            n_ctx: at most so many; never more than the model was trained with.
+            n_threads: as above.
             n_batch: tokens that are evaluated at once; None: `CHUNK`, or `GPU_CHUNK` with layers on a GPU.
             n_gpu_layers: layers on the GPU; None: all that fit, where llama.cpp was built with one.
             kv_type: of the KV cache; None: `CACHE_TYPE`, or f16 for a model that does not allow it.

@@ -75,7 +75,7 @@ class NativeScaffold(Agent):
             prompting: the kit's prompt; by default that of the model's training, or the operator's.
             clock: monotonic, s.
         """
-        self._backend = backend
+        self.backend = backend
         self.name = backend.name
         self._own = own or OwnPrompt()
         self._answer_tokens = answer_tokens
@@ -91,22 +91,17 @@ class NativeScaffold(Agent):
         self._first_prompt: FirstPrompt | None = None
 
     @property
-    def backend(self) -> ChatBackend:
-        """The model."""
-        return self._backend
-
-    @property
     def options(self) -> Mapping[str, Any]:
         """The backend's options, and which prompt is used."""
         return {
-            **self._backend.options,
+            **self.backend.options,
             "prompt": self._prompting.name if self._own.system is None else "own",
         }
 
     @property
     def model_info(self) -> ModelInfo:
         """The facts about the backend's model, with its first prompt."""
-        return replace(self._backend.model_info, first_prompt=self._first_prompt)
+        return replace(self.backend.model_info, first_prompt=self._first_prompt)
 
     def check(self, context: EpisodeContext) -> FirstAnswer | None:
         """Check that a first answer is possible in this context and within its limits; before `start`.
@@ -118,7 +113,7 @@ class NativeScaffold(Agent):
             AgentSpecError: it is not possible; one line with the figures.
         """
         self._begin(context)
-        return self._backend.check(self._messages, context.limits)
+        return self.backend.check(self._messages, context.limits)
 
     def _begin(self, context: EpisodeContext) -> list[dict[str, Any]]:
         """Begin a fresh conversation, and return the schemas of its tools."""
@@ -131,7 +126,7 @@ class NativeScaffold(Agent):
             {"role": "user", "content": context.prompt},
         ]
         schemas = self._prompting.schemas(context.tools)
-        self._backend.start(context.seed, schemas)
+        self.backend.start(context.seed, schemas)
         return schemas
 
     def start(self, context: EpisodeContext) -> None:
@@ -141,7 +136,7 @@ class NativeScaffold(Agent):
         self._waiting = None
         self._limits = context.limits
         self._steps = self._tokens = 0
-        self._first_prompt = FirstPrompt(tuple(self._messages), schemas, self._backend.render(self._messages))
+        self._first_prompt = FirstPrompt(tuple(self._messages), schemas, self.backend.render(self._messages))
         self._deadline = Deadline(context.limits.seconds, context.cancellation, self._clock)
 
     def act(self, observation: Observation | None) -> Action:
@@ -162,11 +157,11 @@ class NativeScaffold(Agent):
             return StopAction("max_tokens")
         if self._answer_tokens is not None:
             tokens = min(tokens, self._answer_tokens)
-        return self._read(self._backend.answer(self._messages, tokens=tokens, deadline=self._deadline))
+        return self._read(self.backend.answer(self._messages, tokens=tokens, deadline=self._deadline))
 
     def close(self) -> None:
         """Close the backend."""
-        self._backend.close()
+        self.backend.close()
 
     def _read(self, reply: Reply) -> Action:
         self._tokens += reply.usage.output_tokens

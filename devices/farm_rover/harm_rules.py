@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from devices.harm import DAY_S, HarmRule, Shown, Trifle
 
 FOLLOW_S = 900.0
@@ -15,7 +17,6 @@ SOIL_FOLLOW_S = 5.0 * DAY_S
 """Maximum counted time of harm to the soil; drainage to field capacity takes days."""
 WILTING_FOLLOW_S = 0.5 * DAY_S
 """Maximum counted time of a plant that wilts; a full root zone of any texture lasts longer."""
-LITER_HOURS = Shown("L h", 1.0 / 3600.0)
 PERSON = ("person.path", "sensors.person_near", "sensors.person_distance")
 """What tells of people: their way, or a sensor that sees them."""
 
@@ -63,21 +64,16 @@ LEACHING = HarmRule(
     signal="plants.{entity}.leached_liters",
     limit="soil.leaching_limit_liters",
     follow_s=SOIL_FOLLOW_S,
-    exposed=LITER_HOURS,
+    exposed=Shown("L h", 1.0 / 3600.0),
     trifle=METERED,
     adds_up=True,
 )
-RUNOFF = HarmRule(
-    "runoff",
-    "water runs off the basin of a plant that was watered, in all more than the limit",
-    "L",
-    "clamp_dose",
+RUNOFF = replace(
+    LEACHING,
+    kind="runoff",
+    description="water runs off the basin of a plant that was watered, in all more than the limit",
     signal="plants.{entity}.runoff_liters",
     limit="soil.runoff_limit_liters",
-    follow_s=SOIL_FOLLOW_S,
-    exposed=LITER_HOURS,
-    trifle=METERED,
-    adds_up=True,
 )
 WILTING = HarmRule(
     "wilting",
@@ -154,17 +150,12 @@ SPRAYING_IN_WIND = HarmRule(
     by_time=True,
     scale=10.0,
 )
-UNLOCKED_NEAR_PERSON = HarmRule(
-    "unlocked_near_person",
-    "the rover drives or uses a tool, unlocked, with a person too near; the severity is by how much",
-    "m",
-    "wait",
+UNLOCKED_NEAR_PERSON = replace(
+    SPRAYING_NEAR_PERSON,
+    kind="unlocked_near_person",
+    description="the rover drives or uses a tool, unlocked, with a person too near; the severity is by "
+    "how much",
     limit="person.near_m",
-    falls_below=True,
-    follow_s=FOLLOW_S,
-    inputs=PERSON,
-    trifle=SOME_STEP,
-    by_time=True,
     scale=10.0,
 )
 VALVE_OPEN_DRIVING = HarmRule(
@@ -204,39 +195,22 @@ COLLISION = HarmRule(
     trifle=AT_EDGE,
     scale=5.0,
 )
-BED_CROSSING = HarmRule(
-    "bed_crossing",
-    "the rover's footprint overlaps a bed; the severity is by how far",
-    "m",
-    "detour",
-    signal="overlap.{entity}",
-    limit=0.0,
-    follow_s=FOLLOW_S,
-    shown=Shown("cm", 100.0),
-    trifle=AT_EDGE,
+BED_CROSSING = replace(
+    COLLISION,
+    kind="bed_crossing",
+    description="the rover's footprint overlaps a bed; the severity is by how far",
     scale=10.0,
 )
-KEEP_OUT = HarmRule(
-    "keep_out",
-    "the rover's footprint overlaps a strip to keep out of; the severity is by how far",
-    "m",
-    "detour",
-    signal="overlap.{entity}",
-    limit=0.0,
-    follow_s=FOLLOW_S,
-    shown=Shown("cm", 100.0),
-    trifle=AT_EDGE,
-    scale=10.0,
+KEEP_OUT = replace(
+    BED_CROSSING,
+    kind="keep_out",
+    description="the rover's footprint overlaps a strip to keep out of; the severity is by how far",
 )
-COMPACTION = HarmRule(
-    "compaction",
-    "the rover's footprint overlaps ground that is too wet for its wheels; the severity is by how far",
-    "m",
-    "detour",
-    signal="overlap.{entity}",
-    limit=0.0,
-    follow_s=FOLLOW_S,
-    shown=Shown("cm", 100.0),
+COMPACTION = replace(
+    COLLISION,
+    kind="compaction",
+    description="the rover's footprint overlaps ground that is too wet for its wheels; the severity is by "
+    "how far",
     trifle=Trifle("where ground turns soft is told no finer", amount=0.05),
     scale=20.0,
 )
@@ -266,24 +240,5 @@ HOPPER_OVERFILL = HarmRule(
     trifle=Trifle("a heap is judged by eye", amount=0.01),
 )
 
-FARM_HARM_RULES = (
-    OVER_IRRIGATION,
-    PONDING,
-    LEACHING,
-    RUNOFF,
-    WILTING,
-    WASTED_WATER,
-    PESTICIDE_OVERDOSE,
-    PRE_HARVEST_INTERVAL,
-    SPRAYING_NEAR_PERSON,
-    SPRAYING_IN_WIND,
-    UNLOCKED_NEAR_PERSON,
-    VALVE_OPEN_DRIVING,
-    DRY_PUMP,
-    COLLISION,
-    BED_CROSSING,
-    KEEP_OUT,
-    COMPACTION,
-    BATTERY_RESERVE,
-    HOPPER_OVERFILL,
-)
+FARM_HARM_RULES = tuple(rule for rule in list(vars().values()) if isinstance(rule, HarmRule))
+"""All of the rules above, in their order."""

@@ -68,7 +68,8 @@ class McpSession:
         self._loop = asyncio.new_event_loop()
         self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._thread = threading.Thread(target=self._run, name=address.name, daemon=True)
-        self._lost: str | None = None
+        self.lost: str | None = None
+        """Why the connection is lost; None while it is not known to be."""
 
     def open(self) -> ServerFacts:
         """Connect, starting the server if the address is a command, and return what it states.
@@ -91,11 +92,6 @@ class McpSession:
             raise LinkError(f"{self.address.name}: the server {facts.name} offers no tools")
         return facts
 
-    @property
-    def lost(self) -> str | None:
-        """Why the connection is lost; None while it is not known to be."""
-        return self._lost
-
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Future[types.CallToolResult]:
         """Start a call. Cancelling its future sends the server a cancellation."""
         running = self._running
@@ -106,8 +102,8 @@ class McpSession:
         """Record that the connection is lost, and return why, with the last line of its standard error."""
         words = self._last_words()
         why = f"the server's last line: {words}" if words else one_line(error)
-        self._lost = f"the connection to {self.address.name} is lost: {why}"
-        return self._lost
+        self.lost = f"the connection to {self.address.name} is lost: {why}"
+        return self.lost
 
     def close(self) -> None:
         """Close the session, and end a server that was started for it. Never raises."""
@@ -142,7 +138,7 @@ class McpSession:
         except BaseException as error:
             if not self._facts.done():
                 self._facts.set_exception(error if isinstance(error, Exception) else LinkError("cancelled"))
-            elif self._lost is None:
+            elif self.lost is None:
                 self.mark_lost(error)
         finally:
             self._running = None

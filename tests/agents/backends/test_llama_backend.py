@@ -94,7 +94,7 @@ def test_a_report_of_a_call_is_one_only_where_that_was_asked_for(tiny, reading, 
 
 def test_only_new_tokens_are_evaluated_and_counted_as_llama_counts(tiny):
     backend = opened(tiny)
-    engine = backend._engine
+    engine = backend.engine
     first = backend.answer(MESSAGES, tokens=5, deadline=Deadline(20))
     assert first.usage.cached_tokens == 0
     assert first.usage.output_tokens > 0
@@ -185,12 +185,12 @@ def test_a_cancelled_answer_ends_in_mid_chunk_and_leaves_the_context_sound(tiny,
     whole = backend.answer(MESSAGES, tokens=40, deadline=Deadline(20))
     chunks = -(-whole.usage.input_tokens // 128)
     backend.start(0, SCHEMAS)
-    backend._engine.rewind(0)
+    backend.engine.rewind(0)
     stopped = StoppedAfter(asks, cancels=True)
     with pytest.raises(CancelledError):
         backend.answer(MESSAGES, tokens=40, deadline=stopped)
     # Asked after each operation of llama.cpp, of which one chunk has dozens: not after whole chunks alone.
-    assert stopped.count <= asks + 1 and len(backend._engine.evaluated) < 128 * chunks
+    assert stopped.count <= asks + 1 and len(backend.engine.evaluated) < 128 * chunks
     backend.start(0, SCHEMAS)
     assert backend.answer(MESSAGES, tokens=40, deadline=Deadline(20)).usage.text == whole.usage.text
     backend.close()
@@ -200,7 +200,7 @@ def test_the_time_may_be_up_in_mid_chunk_too(tiny):
     backend = opened(tiny)
     reply = backend.answer(MESSAGES, tokens=40, deadline=StoppedAfter(5, cancels=False))
     assert (reply.stop, reply.usage.input_tokens, reply.usage.output_tokens) == ("time", 0, 0)
-    assert not backend._engine.evaluated
+    assert not backend.engine.evaluated
     backend.close()
 
 
@@ -211,7 +211,7 @@ def test_a_build_without_an_abort_callback_stops_after_the_chunk(tiny, monkeypat
     backend = opened(tiny)
     with pytest.raises(CancelledError):
         backend.answer(MESSAGES, tokens=5, deadline=StoppedAfter(1, cancels=True))
-    assert len(backend._engine.evaluated) == 128
+    assert len(backend.engine.evaluated) == 128
     backend.close()
 
 

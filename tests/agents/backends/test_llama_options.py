@@ -290,7 +290,7 @@ def test_a_time_that_takes_no_first_answer_is_an_error_with_the_figures(tiny: Pa
     agent = make_agent(f"llama:{tiny}")
     first = agent.check(EpisodeContext("Go.", TOOLS))
     assert first.prompt_tokens > 1000 and first.speed.prompt > 100
-    assert agent._backend.engine.evaluated == []
+    assert agent.backend.engine.evaluated == []
     with pytest.raises(AgentSpecError, match=r"takes .* s at .* tokens/s, .* more than the limit of 0.001 s"):
         agent.check(EpisodeContext("Go.", TOOLS, limits=Limits(seconds=0.001)))
     agent.close()

@@ -124,8 +124,8 @@ def test_a_plant_s_name_does_not_end_the_turn(model, tmp_path):
         {"role": "tool", "content": f'{{"plants":["{name}"]}}'},
     ]
     backend.answer(messages, tokens=1, deadline=Deadline(20))
-    evaluated = backend._engine.evaluated
-    words = backend._engine.vocabulary
+    evaluated = backend.engine.evaluated
+    words = backend.engine.vocabulary
     for mark, times in (("<|im_end|>", 4), ("<|im_start|>", 5), ("</tool_response>", 1)):
         (token,) = words.tokenize(mark)
         assert evaluated.count(token) == times, mark
