@@ -32,11 +32,11 @@ class Truth:
 Emit = Callable[[Sample], None]
 
 
-class Device(Protocol):
-    """A device as the endpoint of the bridge drives it. Calls come one at a time, from one thread.
+class ToolRunner(Protocol):
+    """What devices and drivers in Python share. Calls come one at a time, from one thread.
 
-    `safe` and `reset` may come from another thread while `execute` runs; `execute` then returns soon, with
-    status `fault` and code `stopped`, because its `stop` event is set.
+    What stops it, and `reset`, may come from another thread while `execute` runs; `execute` then returns
+    soon, with status `fault` and code `stopped`, because its `stop` event is set.
     """
 
     name: str
@@ -46,12 +46,6 @@ class Device(Protocol):
 
     def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
         """Execute one call to its end. Unknown tools and bad arguments give status `invalid`."""
-
-    def safe(self) -> StopOutcome:
-        """Go to the safe state: nothing moves or flows until a later call. Never raises.
-
-        Return what is known of it: `sent` and `not sent` are for devices that only forward the stop.
-        """
 
     def reset(self) -> None:
         """Leave the stop; the device stays in its safe state until a call changes it."""
@@ -64,3 +58,13 @@ class Device(Protocol):
 
     def truth(self) -> Truth | None:
         """Return the ground truth now (`call_id` is None: the endpoint sets it); None on physical devices."""
+
+
+class Device(ToolRunner, Protocol):
+    """A device as the endpoint of the bridge drives it."""
+
+    def safe(self) -> StopOutcome:
+        """Go to the safe state: nothing moves or flows until a later call. Never raises.
+
+        Return what is known of it: `sent` and `not sent` are for devices that only forward the stop.
+        """

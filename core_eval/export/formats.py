@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from core_eval.export import (
@@ -21,7 +22,7 @@ from core_eval.export import (
     parquet,
     rrd,
 )
-from core_eval.export.common import ExportError
+from core_eval.export.common import ExportError, missing_library
 from core_eval.log import LogReader, Tracked, untracked
 
 
@@ -33,25 +34,27 @@ class ExportFormat:
         name: as in `--format NAME`.
         write: writes the episodes of these ids to a path that does not exist yet, and shows its progress.
         folder: whether it writes a folder of files; else one file.
+        needs: the library that it writes by, and the extra that has it.
         own: a file by which its folder is known, where it also writes folders, which are replaced as a whole.
     """
 
     name: str
     write: Callable[[LogReader, Sequence[int], Path, Tracked], None]
     folder: bool
+    needs: tuple[str, str] | None = None
     own: str | None = None
 
 
 FORMATS = (
     ExportFormat("csv", csv_files.write, folder=True),
     ExportFormat("jsonl", jsonl.write, folder=False),
-    ExportFormat("parquet", parquet.write, folder=True),
+    ExportFormat("parquet", parquet.write, folder=True, needs=("pyarrow", "export")),
     ExportFormat("openai", openai_messages.write, folder=False),
     ExportFormat("otel", otel.write, folder=False),
     ExportFormat("inspect", inspect_logs.write, folder=True),
-    ExportFormat("mcap", mcap_files.write, folder=True),
-    ExportFormat("rrd", rrd.write, folder=True),
-    ExportFormat("lerobot", lerobot.write, folder=True, own=lerobot.INFO),
+    ExportFormat("mcap", mcap_files.write, folder=True, needs=("mcap", "export")),
+    ExportFormat("rrd", rrd.write, folder=True, needs=("rerun", "rrd")),
+    ExportFormat("lerobot", lerobot.write, folder=True, needs=("pyarrow", "export"), own=lerobot.INFO),
     ExportFormat("paper", paper_tables.write, folder=True),
     ExportFormat("datasette", datasette.write, folder=False),
 )
@@ -72,6 +75,11 @@ def export(
     if run_id is not None:
         log.run(run_id)
     _check(log, form, path)
+    if form.needs is not None:
+        try:
+            import_module(form.needs[0])
+        except ImportError as error:
+            raise missing_library(form.name, error, form.needs[1]) from None
     ids = log.episode_ids(run_id)
     with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".export.") as folder:
         written = Path(folder) / "export"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core_eval.export.common import ExportError, missing_library
+from core_eval.export.common import ExportError
 from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.path.calls import CallStatus
 
@@ -67,13 +67,8 @@ def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) ->
     """Write the dataset.
 
     Raises:
-        ExportError: pyarrow is not installed; the episodes are of several devices, or no sensor of numbers
-            was read in each of them.
+        ExportError: the episodes are of several devices, or no sensor of numbers was read in each of them.
     """
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise missing_library("lerobot", error) from None
     episodes = [_recorded(log, log.episode(one)) for one in tracked("reading episodes", ids, len(ids))]
     devices = sorted({episode.device for episode in episodes})
     if len(devices) > 1:

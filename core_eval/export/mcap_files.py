@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from core_eval.export import scene
-from core_eval.export.common import missing_library, nanoseconds
+from core_eval.export.common import nanoseconds
 from core_eval.export.tables import EPISODE, HARM, STEP, Kind
 from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.log.row_map import named
@@ -47,15 +47,7 @@ TRUTH: Mapping[str, Any] = {
 
 
 def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
-    """Write a file per episode.
-
-    Raises:
-        ExportError: mcap is not installed.
-    """
-    try:
-        import mcap.writer  # noqa: F401
-    except ImportError as error:
-        raise missing_library("mcap", error) from None
+    """Write a file per episode."""
     for episode_id in tracked("writing episodes", ids, len(ids)):
         episode = log.episode(episode_id)
         with (folder / f"episode-{episode_id:06}.mcap").open("wb") as file:

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from core_eval.export.common import missing_library
 from core_eval.export.tables import TABLES
 from core_eval.log import LogReader, Tracked
 
@@ -15,16 +14,9 @@ BATCH_ROWS = 50_000
 
 
 def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
-    """Write a file per table; columns of JSON are text.
-
-    Raises:
-        ExportError: pyarrow is not installed.
-    """
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-    except ImportError as error:
-        raise missing_library("parquet", error) from None
+    """Write a file per table; columns of JSON are text."""
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
 
     types = {
         "integer": pyarrow.int64(),

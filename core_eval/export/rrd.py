@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from core_eval.export import scene
-from core_eval.export.common import missing_library
 from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, LogReader, Tracked
 from core_eval.report.tables.texts import call_text
@@ -19,15 +18,7 @@ LEVELS = {"progress": "INFO", "loop": "DEBUG", "harmful": "ERROR", "fault": "WAR
 
 
 def write(log: LogReader, ids: Sequence[int], folder: Path, tracked: Tracked) -> None:
-    """Write a file per episode.
-
-    Raises:
-        ExportError: rerun is not installed.
-    """
-    try:
-        import rerun  # noqa: F401
-    except ImportError as error:
-        raise missing_library("rrd", error, "rrd") from None
+    """Write a file per episode."""
     for episode_id in tracked("writing episodes", ids, len(ids)):
         _write_episode(log, log.episode(episode_id), folder / f"episode-{episode_id:06}.rrd")
 

@@ -301,11 +301,10 @@ class CompiledRule:
         """Return the automaton of a rule."""
         demand = rule.demand
         written = getattr(rule, demand)
-        times = rule.times or 1
-        machine = absence()
+        never = RuleAutomaton.of(absence())
         if demand in UNARY:
             make: Any = UNARY[demand]
-            machine = make() if demand == "init" else make(times)
+            machine = make() if demand == "init" else make(rule.times or 1)
             return cls(rule, RuleAutomaton.of(machine), _matching(written))
         if demand in BINARY:
             machine = response(rule.within) if demand == "response" else BINARY[demand]()
@@ -314,7 +313,7 @@ class CompiledRule:
             said, before = _one_of(asked.heard), _matching(asked.before)
             return cls(
                 rule,
-                RuleAutomaton.of(machine),
+                never,
                 lambda made: int(bool(before(made)) and not said(made)),
                 evidence=lambda made: f"heard last: {made.told.heard_last!r}" if made.told else "",
                 asks_what_was_told=True,
@@ -326,16 +325,10 @@ class CompiledRule:
             machine = absence(rule.budget.calls + 1)
             return cls(rule, RuleAutomaton.of(machine), _matching(rule.budget.of), of_answers=True)
         if demand in _IN_ARGUMENTS:
-            evidence = _IN_ARGUMENTS[demand](written)
-            return cls(
-                rule,
-                RuleAutomaton.of(machine),
-                lambda made: int(bool(evidence(made))),
-                evidence=evidence,
-                asks_what_was_told=True,
-            )
+            why = _IN_ARGUMENTS[demand](written)
+            return cls(rule, never, lambda made: int(bool(why(made))), evidence=why, asks_what_was_told=True)
         is_broken, of_answers = _fault_of(rule)
-        return cls(rule, RuleAutomaton.of(machine), lambda made: int(is_broken(made)), of_answers=of_answers)
+        return cls(rule, never, lambda made: int(is_broken(made)), of_answers=of_answers)
 
 
 def _matching(written: Any) -> Callable[[Made], int]:

@@ -40,20 +40,17 @@ class GripperView:
 
 
 def _unlocked(arm: GripperView, _: _Arguments) -> None:
-    """Refuse while the safety is locked."""
     if arm.locked:
         raise Refusal("safety_locked", "The safety is locked. Call unlock_safety first.")
 
 
 def _known_thing(arm: GripperView, arguments: _Arguments) -> None:
-    """Refuse a name that is no object and no bin."""
     world, name = arm.world, arguments["object_id"]
     if world is not None and name not in world.objects and name not in world.bins:
         raise Refusal("unknown_object", f"There is no object or bin {name!r}; {_known(world)}.")
 
 
 def _known_object(arm: GripperView, arguments: _Arguments) -> None:
-    """Refuse a name that is no object."""
     world, name = arm.world, arguments["object_id"]
     if world is not None and name in world.bins:
         raise Refusal("unknown_object", f"{name} is a bin and cannot be picked; {_known(world)}.")
@@ -61,19 +58,16 @@ def _known_object(arm: GripperView, arguments: _Arguments) -> None:
 
 
 def _empty_gripper(arm: GripperView, _: _Arguments) -> None:
-    """Refuse while the gripper holds something."""
     if arm.held is not None:
         raise Refusal("gripper_not_empty", f"The gripper holds {arm.held}. Place it first.")
 
 
 def _something_held(arm: GripperView, _: _Arguments) -> None:
-    """Refuse while the gripper holds nothing."""
     if arm.empty:
         raise Refusal("nothing_held", "The gripper holds nothing. Pick an object first.")
 
 
 def _upright(arm: GripperView, arguments: _Arguments) -> None:
-    """Refuse an object that has fallen over."""
     name = arguments["object_id"]
     if arm.upright(name) is False:
         raise Refusal("not_upright", f"{name} has fallen over, and the gripper cannot take it from above.")

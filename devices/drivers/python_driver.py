@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from importlib import import_module
-from threading import Event
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
-from devices.device import Emit, Truth
+from devices.device import ToolRunner
 from devices.drivers.settings import Settings
 from devices.error_text import described
-from devices.outcome import Outcome
 
 
-class PythonDriver(Protocol):
+class PythonDriver(ToolRunner, Protocol):
     """A class that drives hardware. Its constructor opens the hardware, or raises OSError.
 
-    It runs in the rig process. Calls come one at a time, from one thread, and are checked against the device
-    type before they reach `execute`; `stop`, `standing` and `reset` may come from another thread meanwhile.
+    It runs in the rig process. Calls are checked against the device type before they reach `execute`; `stop`,
+    `standing` and `reset` may come from another thread meanwhile.
     """
-
-    name: str
-    """The device type's name."""
-    firmware: str
-    """Name and version of the hardware's software."""
-
-    def execute(self, tool: str, arguments: Mapping[str, Any], stop: Event) -> Outcome:
-        """Execute one call to its end; soon after `stop` is set, with status `fault` and code `stopped`."""
 
     def stop(self) -> None:
         """Send what stops the hardware at once, and do not wait. Raises OSError if it was not sent."""
@@ -37,27 +27,12 @@ class PythonDriver(Protocol):
         Raises OSError if it does not answer. The kit asks after each stop.
         """
 
-    def reset(self) -> None:
-        """Leave the stop; the hardware stays at rest until a call changes it."""
-
-    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """Set the initial state of what is simulated; `invalid` on hardware."""
-
-    def subscribe(self, emit: Emit) -> None:
-        """Deliver every later sample to `emit`."""
-
-    def truth(self) -> Truth | None:
-        """Return the ground truth now; None on hardware."""
-
     def close(self) -> None:
         """Close the hardware; the stop was sent before. Never raises."""
 
 
-class PythonDriverClass(Protocol):
-    """The class of a driver, as the kit calls it."""
-
-    def __call__(self, url: str, settings: Settings) -> PythonDriver:
-        """Open the hardware at a rig's URL, with its options and tables."""
+PythonDriverClass = Callable[[str, Settings], PythonDriver]
+"""The class of a driver, as the kit calls it: with a rig's URL, and its options and tables."""
 
 
 def load_class(reference: str) -> PythonDriverClass:

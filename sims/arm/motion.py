@@ -42,6 +42,13 @@ def progress(length: float, turn: float, limits: MotionLimits, dt: float) -> Arr
     return np.asarray(np.minimum(accelerating + cruising + braking, 1.0))
 
 
+def slowed(path: Array, needed: Array) -> Array:
+    """Return a path (n + 1, k) as steps after its start, each as many times as long as it needs."""
+    times = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 1.0))])
+    at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
+    return np.stack([np.interp(at, times, column) for column in path.T], axis=1)
+
+
 P = TypeVar("P", bound=Sized)
 RETREAT = 0.1
 """Part of its way, s, that the arm goes back after a protective stop, so that it does not go on pressing."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from devices.arm import tolerances
 from sims.arm.geometry import Array, wrapped
-from sims.arm.motion import MotionLimits, progress
+from sims.arm.motion import MotionLimits, progress, slowed
 from sims.robotic_arm.kinematics import joint_angles
 
 SLOWINGS, JUST_WITHIN = 4, 1.001
@@ -88,11 +88,9 @@ def within_joint_speeds(poses: Array, joints: Array, start: Array, limits: Array
         needed = (turns / (limits * dt)).max(axis=1)
         if needed.max() <= JUST_WITHIN:
             return poses
-        times = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 1.0))])
         path = np.concatenate([start[None], poses])
         path[:, 3] = np.unwrap(path[:, 3])
-        at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
-        poses = np.stack([np.interp(at, times, path[:, k]) for k in range(4)], axis=1)
+        poses = slowed(path, needed)
     return poses
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from devices.so101_arm.world import So101Spec
 from sims.arm.geometry import Array, UnreachableError
-from sims.arm.motion import MotionLimits, progress
+from sims.arm.motion import MotionLimits, progress, slowed
 from sims.so101_arm.kinematics import Kinematics
 
 TURN_SPEED = 1.5
@@ -45,10 +45,7 @@ def joint_path(
     if len(found) == 0:
         return found
     needed = (np.abs(np.diff(found, axis=0, prepend=joints[None])) / (speed * dt)).max(axis=1)
-    times = np.concatenate([[0.0], np.cumsum(np.maximum(needed, 1.0))])
-    at = np.minimum(np.arange(1, int(np.ceil(times[-1])) + 1), times[-1])
-    stations = np.concatenate([joints[None], found])
-    return np.stack([np.interp(at, times, stations[:, k]) for k in range(joints.size)], axis=1)
+    return slowed(np.concatenate([joints[None], found]), needed)
 
 
 def _polar(away: Array) -> tuple[float, float]:
