@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from devices.device_type import DeviceType
-from devices.drivers.driver_file import DriverFile, Failure, Need, Report, SettleStep, Step
+from devices.drivers.driver_file import DriverFile, Failure, Need, Report, Step, StopMessage
 from devices.drivers.patterns import Pattern
 from devices.drivers.settings import listed
 from devices.drivers.templates import TemplateError, check_bytes, literal_text, names_in
-from devices.drivers.values import Number, OptionRef, Value
+from devices.drivers.values import OptionRef, Value
 
 Place = tuple[str | int, ...]
 Fault = tuple[Place, str]
@@ -50,34 +50,21 @@ class _Checker:
             yield ("subscribe",), "an MQTT driver needs the topics to listen to"
         for index, topic in enumerate(driver.subscribe):
             yield from self._template(topic, ("subscribe", index), unasked)
-        for name in driver.stop.remember:
-            if name not in driver.memory:
-                yield ("stop", "remember", name), f"is not in `memory`; there are {listed(driver.memory)}"
-        for index, message in enumerate(driver.stop.publish):
-            names = self._with_table(message.for_each)
-            if names is None:
-                yield ("stop", "publish", index, "for_each"), self._no_table()
-            else:
-                yield from self._template(message.publish, ("stop", "publish", index, "publish"), names)
-                yield from self._template(message.payload, ("stop", "publish", index, "payload"), names)
-        for index, step in enumerate(driver.stop.settle):
-            yield from self._settle_step(step, ("stop", "settle", index), plain)
-        yield from self._steps(driver.reset, ("reset",), plain)
-        yield from self._steps(driver.boot.wake, ("boot", "wake"), plain)
-        yield from self._steps(driver.boot.start, ("boot", "start"), plain)
-        yield from self._number(driver.boot.seconds, ("boot", "seconds"))
-        yield from self._number(driver.answers.seconds, ("answers", "seconds"))
-        yield from self._patterns(driver.boot.expect, ("boot", "expect"), unasked)
-        yield from self._patterns(driver.boot.banner, ("boot", "banner"), unasked)
-        yield from self._patterns(driver.answers.done, ("answers", "done"), plain)
-        yield from self._patterns(driver.answers.progress, ("answers", "progress"), plain)
-        yield from self._failures(driver.answers.failures, ("answers", "failures"), plain)
+        yield from self._remembered(driver.stop.remember, ("stop", "remember"))
+        yield from self._part(driver.stop.publish, ("stop", "publish"), unasked)
+        yield from self._part(driver.stop.settle, ("stop", "settle"), plain)
+        yield from self._part(driver.reset, ("reset",), plain)
+        for key in ("wake", "start", "seconds"):
+            yield from self._part(getattr(driver.boot, key), ("boot", key), plain)
+        for key in ("expect", "banner"):
+            yield from self._part(getattr(driver.boot, key), ("boot", key), unasked)
+        for key in ("seconds", "done", "progress", "failures"):
+            yield from self._part(getattr(driver.answers, key), ("answers", key), plain)
         if driver.heartbeat is not None:
-            yield from self._steps(driver.heartbeat.steps, ("heartbeat", "steps"), plain)
+            yield from self._part(driver.heartbeat.steps, ("heartbeat", "steps"), plain)
         if driver.availability is not None:
             yield from self._template(driver.availability.topic, ("availability", "topic"), unasked)
-        for index, report in enumerate(driver.reports):
-            yield from self._report(report, ("reports", index))
+        yield from self._part(driver.reports, ("reports",), unasked)
         yield from self._tools()
 
     def _tools(self) -> Iterator[Fault]:
@@ -91,34 +78,53 @@ class _Checker:
                 continue
             arguments = frozenset(surface.by_name[name].arguments.model_fields)
             names = _Names(frozenset(self.base | {"id"} | set(tool.values)), arguments)
-            for key, value in tool.values.items():
-                yield from self._value(value, (*at, "values", key), names)
-            yield from self._steps(tool.steps, (*at, "steps"), names)
-            yield from self._steps(tool.lastly, (*at, "lastly"), names)
             results = surface.by_name[name].result.model_fields
-            for key, value in tool.result.items():
-                if key not in results:
-                    yield (*at, "result", key), f"the result of {name} has no such key: {', '.join(results)}"
-                yield from self._value(value, (*at, "result", key), names)
-            for index, need in enumerate(tool.needs):
-                yield from self._need(need, (*at, "needs", index), names)
+            for key in tool.result.keys() - results.keys():
+                yield (*at, "result", key), f"the result of {name} has no such key: {', '.join(results)}"
+            for key in ("values", "steps", "lastly", "result", "needs"):
+                yield from self._part(getattr(tool, key), (*at, key), names)
 
-    def _steps(
-        self, steps: Sequence[Step], at: Place, names: _Names, within: tuple[str, ...] = ()
-    ) -> Iterator[Fault]:
-        for index, step in enumerate(steps):
-            yield from self._step(step, (*at, index), names, within)
-
-    def _settle_step(self, step: SettleStep, at: Place, plain: _Names) -> Iterator[Fault]:
-        names = self._with_table(step.for_each)
-        if names is None:
-            yield (*at, "for_each"), self._no_table()
-        else:
-            yield from self._step(step, at, _Names(plain.placeholders | names.placeholders), ())
+    def _part(self, part: object, at: Place, names: _Names, within: tuple[str, ...] = ()) -> Iterator[Fault]:
+        """Yield what is wrong with a part of the file, or with each of several."""
+        if isinstance(part, list | dict):
+            for key, one in part.items() if isinstance(part, dict) else enumerate(part):
+                yield from self._part(one, (*at, key), names, within)
+            return
+        if (table := getattr(part, "for_each", None)) is not None:
+            if table not in self.driver.tables:
+                yield (*at, "for_each"), self._no_table()
+                return
+            columns = {"row", *self.driver.tables[table].columns}
+            names = _Names(names.placeholders | columns, names.arguments)
+        match part:
+            case Step():
+                yield from self._step(part, at, names, within)
+            case StopMessage():
+                yield from self._template(part.publish, (*at, "publish"), names)
+                yield from self._template(part.payload, (*at, "payload"), names)
+            case Failure():
+                yield from self._part(part.when, (*at, "when"), names)
+                known = _Names(names.placeholders | self.captured, names.arguments)
+                yield from self._template(part.code, (*at, "code"), known)
+                yield from self._template(part.message, (*at, "message"), known)
+                yield from self._part(part.recover, (*at, "recover"), names)
+            case Pattern():
+                yield from self._pattern(part, at, names)
+            case Report():
+                yield from self._report(part, at, names)
+            case Need():
+                yield from self._need(part, at, names)
+            case Value():
+                yield from self._value(part, at, names)
+            case OptionRef():
+                option = self.driver.options.get(part.option)
+                if option is None:
+                    yield at, f"no option {part.option!r}; there are {listed(self.driver.options)}"
+                elif isinstance(option.default, str | bool):
+                    yield at, f"the option {part.option} is no number"
 
     def _step(self, step: Step, at: Place, names: _Names, within: tuple[str, ...]) -> Iterator[Fault]:
-        for key, value in step.values.items():
-            yield from self._value(value, (*at, "values", key), names)
+        yield from self._part(step.values, (*at, "values"), names)
         inner = _Names(names.placeholders | set(step.values), names.arguments)
         if step.use is not None:
             yield from self._macro(step.use, at, inner, within)
@@ -133,20 +139,11 @@ class _Checker:
                 yield (*at, "publish"), "is for link mqtt; a serial driver uses `send`"
             yield from self._template(step.publish, (*at, "publish"), inner)
             yield from self._template(step.payload, (*at, "payload"), inner)
-            for key, value in (step.json_payload or {}).items():
-                yield from self._value(value, (*at, "json", key), inner)
-        if step.wait is not None:
-            yield from self._value(step.wait, (*at, "wait"), inner)
-        for key, value in (step.set or {}).items():
-            if key not in self.driver.memory:
-                yield (*at, "set", key), f"is not in `memory`; there are {listed(self.driver.memory)}"
-            yield from self._value(value, (*at, "set", key), inner)
-        yield from self._patterns(step.expect or [], (*at, "expect"), inner)
-        yield from self._patterns(step.read, (*at, "read"), inner)
-        yield from self._failures(step.failures, (*at, "failures"), inner)
-        if step.seconds is not None:
-            yield from self._number(step.seconds, (*at, "seconds"))
-        yield from self._number(step.at_most, (*at, "at_most"))
+            yield from self._part(step.json_payload, (*at, "json"), inner)
+        yield from self._part(step.wait, (*at, "wait"), inner)
+        yield from self._remembered(step.set or {}, (*at, "set"))
+        for key in ("set", "expect", "read", "failures", "seconds", "at_most"):
+            yield from self._part(getattr(step, key), (*at, key), inner)
         for condition in ("only_if", "only_unless"):
             option = getattr(step, condition)
             if option is not None and not isinstance(
@@ -154,13 +151,18 @@ class _Checker:
             ):
                 yield (*at, condition), f"{option!r} is no option that is true or false"
 
+    def _remembered(self, names: Iterable[str], at: Place) -> Iterator[Fault]:
+        for name in names:
+            if name not in self.driver.memory:
+                yield (*at, name), f"is not in `memory`; there are {listed(self.driver.memory)}"
+
     def _macro(self, name: str, at: Place, names: _Names, within: tuple[str, ...]) -> Iterator[Fault]:
         if name not in self.driver.macros:
             yield (*at, "use"), f"no such macro; there are {listed(self.driver.macros)}"
         elif name in within:
             yield (*at, "use"), f"the macro {name} uses itself"
         else:
-            yield from self._steps(self.driver.macros[name], ("macros", name), names, (*within, name))
+            yield from self._part(self.driver.macros[name], ("macros", name), names, (*within, name))
 
     def _command(self, command: str, at: Place, names: _Names) -> Iterator[Fault]:
         if self.driver.link != "serial":
@@ -176,22 +178,17 @@ class _Checker:
             if byte not in self.driver.line.realtime:
                 yield at, f"{byte!r} is not among `line.realtime`, {self.driver.line.realtime!r}"
 
-    def _report(self, report: Report, at: Place) -> Iterator[Fault]:
-        names = self._with_table(report.for_each)
-        if names is None:
-            yield (*at, "for_each"), self._no_table()
-            return
+    def _report(self, report: Report, at: Place, names: _Names) -> Iterator[Fault]:
         yield from self._pattern(report.when, (*at, "when"), names)
         if (report.sample is None) != (report.value is None):
             yield at, "`sample` goes with `value`"
         if report.sample is not None:
             yield from self._template(report.sample, (*at, "sample"), names)
             yield from self._sensor(report.sample, (*at, "sample"))
-        if report.value is not None:
-            yield from self._value(report.value, (*at, "value"), names)
-        for key, value in report.remember.items():
+        yield from self._part(report.value, (*at, "value"), names)
+        for key in report.remember:
             yield from self._template(key, (*at, "remember", key), names)
-            yield from self._value(value, (*at, "remember", key), names)
+        yield from self._part(report.remember, (*at, "remember"), names)
 
     def _sensor(self, sample: str, at: Place) -> Iterator[Fault]:
         declared = None if self.device.rules is None else self.device.rules.sensors
@@ -203,7 +200,7 @@ class _Checker:
             yield (*at, "remembered"), f"is not in `memory`; there are {listed(self.driver.memory)}"
         if need.near is not None:
             yield from self._value(need.near, (*at, "near"), names)
-            yield from self._number(need.within, (*at, "within"))
+            yield from self._part(need.within, (*at, "within"), names)
             if need.table not in self.driver.tables:
                 yield (*at, "table"), self._no_table()
 
@@ -230,33 +227,10 @@ class _Checker:
                 yield at, self._no_table()
             elif value.column not in self.driver.tables[table].columns:
                 yield at, f"the table {table} has no column {value.column!r}"
-        if value.row is not None:
-            yield from self._value(value.row, at, names)
-        for number in (value.minus, value.scale, value.divide_by, value.offset, value.min, value.max):
-            if number is not None:
-                yield from self._number(number, at)
+        for key in ("row", "minus", "scale", "divide_by", "offset", "min", "max"):
+            yield from self._part(getattr(value, key), at, names)
         if value.divide_by == 0:
             yield (*at, "divide_by"), "must not be 0"
-
-    def _number(self, number: Number, at: Place) -> Iterator[Fault]:
-        if isinstance(number, OptionRef):
-            option = self.driver.options.get(number.option)
-            if option is None:
-                yield at, f"no option {number.option!r}; there are {listed(self.driver.options)}"
-            elif isinstance(option.default, str | bool):
-                yield at, f"the option {number.option} is no number"
-
-    def _failures(self, failures: Sequence[Failure], at: Place, names: _Names) -> Iterator[Fault]:
-        for index, failure in enumerate(failures):
-            yield from self._pattern(failure.when, (*at, index, "when"), names)
-            known = _Names(names.placeholders | self.captured, names.arguments)
-            yield from self._template(failure.code, (*at, index, "code"), known)
-            yield from self._template(failure.message, (*at, index, "message"), known)
-            yield from self._steps(failure.recover, (*at, index, "recover"), names)
-
-    def _patterns(self, patterns: Sequence[Pattern], at: Place, names: _Names) -> Iterator[Fault]:
-        for index, pattern in enumerate(patterns):
-            yield from self._pattern(pattern, (*at, index), names)
 
     def _pattern(self, pattern: Pattern, at: Place, names: _Names) -> Iterator[Fault]:
         if (self.driver.link == "mqtt") != bool(pattern.topic):
@@ -273,13 +247,6 @@ class _Checker:
                     at,
                     f"nothing is known for ${{{name}}}; there are {', '.join(sorted(names.placeholders))}",
                 )
-
-    def _with_table(self, table: str | None) -> _Names | None:
-        if table is None:
-            return _Names(frozenset(self.base))
-        if table not in self.driver.tables:
-            return None
-        return _Names(frozenset(self.base | {"row"} | set(self.driver.tables[table].columns)))
 
     def _no_table(self) -> str:
         return f"no such table; there are {listed(self.driver.tables)}"
