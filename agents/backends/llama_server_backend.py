@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import AgentSpecError, BackendError, ModelInfo
-from agents.backends.backend import ChatBackend, Message, PlainText, Reply
+from agents.backends.backend import Message, Reply
 from agents.backends.llama_server_process import LlamaServerProcess, find_program
 from agents.backends.openai_backend import OpenAIBackend
 from agents.deadline import Deadline
@@ -34,7 +34,7 @@ ARGUMENTS = {
 """Options by the server's own arguments; it has defaults for those that are not given."""
 
 
-class LlamaServerBackend(ChatBackend):
+class LlamaServerBackend(OpenAIBackend):
     """A GGUF behind a server of its own, which ends with the backend and with this process.
 
     Attributes:
@@ -49,7 +49,6 @@ class LlamaServerBackend(ChatBackend):
                 model's template does not take an option.
         """
         given = options or ModelOptions()
-        self.name = f"llama-server:{path.stem}"
         self._arguments = _arguments(given)
         program = verify(path, given)
         model = ["--model", str(path), "--alias", path.stem]
@@ -62,9 +61,8 @@ class LlamaServerBackend(ChatBackend):
         body = {"cache_prompt": True, **(given.extra_body or {})}
         given = given.model_copy(update={"extra_body": body, "n_ctx": None})
         self.trained_here = is_trained_here(str(self._process.props.get("chat_template", "")))
-        self._chat = OpenAIBackend(
-            self._process.url, path.stem, given, key=self._process.key, parses_calls=True
-        )
+        super().__init__(self._process.url, path.stem, given, key=self._process.key, parses_calls=True)
+        self.name = f"llama-server:{path.stem}"
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -72,7 +70,7 @@ class LlamaServerBackend(ChatBackend):
         props = self._process.props
         template = str(props.get("chat_template", ""))
         return {
-            **self._chat.options,
+            **super().options,
             "arguments": [without_folders(one) for one in self._arguments],
             "build": str(props.get("build_info", "unknown")),
             "template_sha256": hashlib.sha256(template.encode()).hexdigest(),
@@ -83,10 +81,6 @@ class LlamaServerBackend(ChatBackend):
         """The server's process, and how long it loaded."""
         return ModelInfo(self._process.process, self._process.load_seconds)
 
-    def start(self, seed: int, schemas: Sequence[Mapping[str, Any]], plain: PlainText | None = None) -> None:
-        """Begin an episode with these tools."""
-        self._chat.start(seed, schemas, plain)
-
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
         """Ask the server for the next answer.
 
@@ -95,7 +89,7 @@ class LlamaServerBackend(ChatBackend):
             CancelledError: the episode was cancelled meanwhile.
         """
         try:
-            return self._chat.answer(messages, tokens=tokens, deadline=deadline)
+            return super().answer(messages, tokens=tokens, deadline=deadline)
         except BackendError:
             if (trouble := self._process.trouble) is not None:
                 raise BackendError(trouble) from None

@@ -69,6 +69,11 @@ def number(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
+def whole_number(value: Any) -> int | None:
+    """Return a whole number; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def count(value: Any) -> int | None:
     """Return a whole number from 0 that a column of SQLite holds; None for anything else."""
     found = number(value)

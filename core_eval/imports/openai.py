@@ -7,7 +7,17 @@ from functools import partial
 from typing import Any
 
 from core_eval.imports.chat import Chat, read_chat, read_tools
-from core_eval.imports.fields import RecordError, kind, listed, mapping, moment, name, number, objects
+from core_eval.imports.fields import (
+    RecordError,
+    kind,
+    listed,
+    mapping,
+    moment,
+    name,
+    number,
+    objects,
+    whole_number,
+)
 from core_eval.imports.record import ImportedTrace, MadeCall, Message
 from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
@@ -16,6 +26,8 @@ CHATS = ("messages", "traj", "trajectory", "conversation")
 """The keys under which records hold their messages."""
 ITEMS = frozenset({"output", "items"})
 """The keys under which responses hold their items."""
+SEEDS = ("seed", "trial", "epoch")
+"""The keys under which records tell which repeat they are, the best first."""
 
 
 def detects(shape: Shape) -> bool:
@@ -57,7 +69,7 @@ def trace(value: Any, number_: int) -> ImportedTrace:
         tools=read_tools(whole),
         reward=reward if reward is not None else number(notes.get("reward")),
         agent=name(whole, "agent", "model"),
-        seed=_seed(record),
+        seed=next((one for key in SEEDS if (one := whole_number(record.get(key))) is not None), None),
         said=name(record, "said"),
         end=name(record, "end") or _end(chat.messages, chat.calls),
         started=moment(whole.get("created_at", whole.get("created"))),
@@ -99,14 +111,6 @@ def _from_items(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 yield item
     if turn:
         yield turn
-
-
-def _seed(record: Mapping[str, Any]) -> int | None:
-    for key in ("seed", "trial", "epoch"):
-        value = record.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
 
 
 def _end(messages: Sequence[Message], calls: Sequence[MadeCall]) -> str | None:

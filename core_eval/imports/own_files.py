@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from core_eval.imports.chat import read_tools
-from core_eval.imports.fields import RecordError, mapping, moment, name, number, objects, words
+from core_eval.imports.fields import RecordError, mapping, moment, name, number, objects, whole_number, words
 from core_eval.imports.record import ImportedTrace, MadeCall, Message
 from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
@@ -101,7 +101,6 @@ def _exported(record: Mapping[str, Any], number_: int) -> ImportedTrace:
     if last := mapping(record, "last_turn"):
         messages.append(_message(last, None))
     definition = {one.name: written.get(one.name) for one in fields(Definition) if one.name in written}
-    seed = episode.get("seed")
     return ImportedTrace(
         name(episode, "id") or str(number_),
         number_,
@@ -110,7 +109,7 @@ def _exported(record: Mapping[str, Any], number_: int) -> ImportedTrace:
         tuple(calls),
         reward=number(episode.get("reward")),
         agent=name(episode, "agent"),
-        seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else None,
+        seed=whole_number(episode.get("seed")),
         end=name(episode, "stop_reason"),
         said=name(episode, "said"),
         failure=name(episode, "error"),

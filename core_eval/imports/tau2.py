@@ -19,6 +19,7 @@ from core_eval.imports.fields import (
     needed_name,
     number,
     objects,
+    whole_number,
     words,
 )
 from core_eval.imports.join import Overlap, conversation, gold_entities, overlap
@@ -178,7 +179,7 @@ def _of_tau2(record: Mapping[str, Any], head: _Head, number_: int) -> ImportedTr
         gold=_checked_gold(judged, ended=why in ENDS),
         agent=name(agent, "llm", "implementation"),
         domain=name(world, "domain_name"),
-        seed=_whole_number(record.get("seed", record.get("trial"))),
+        seed=whole_number(record.get("seed", record.get("trial"))),
         end=ENDS.get(why or "", why),
         failure=why if why in FAILURES else None,
         started=moment(record.get("start_time")),
@@ -201,7 +202,7 @@ def _of_tau(record: Mapping[str, Any], number_: int) -> ImportedTrace:
         tuple(chat.calls),
         reward=number(record.get("reward")),
         gold=gold,
-        seed=_whole_number(record.get("trial")),
+        seed=whole_number(record.get("trial")),
         end="done",
         asked=words(task.get("instruction")),
     )
@@ -262,10 +263,6 @@ def _tools_of_checks(judged: Mapping[str, Any]) -> tuple[ToolSpec, ...]:
 
 def _signature(gold: Gold) -> str:
     return to_json([[call.name, call.arguments] for call in gold.calls])
-
-
-def _whole_number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 TAU2 = Importer("tau2", detects, read, joins=JOINS, rank=3)
