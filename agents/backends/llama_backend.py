@@ -188,12 +188,7 @@ class LlamaBackend(ChatBackend):
         return FirstAnswer(len(prompt), self._speed)
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
-        """Return the next answer.
-
-        Raises:
-            BackendError: the template or llama.cpp fails.
-            CancelledError: the episode was cancelled meanwhile.
-        """
+        """Return the next answer; raises as `ChatBackend.answer`."""
         with self._at_work:
             self.engine.should_stop = lambda: deadline.over
             return self._answer(messages, tokens, deadline)

@@ -82,12 +82,7 @@ class LlamaServerBackend(OpenAIBackend):
         return ModelInfo(self._process.process, self._process.load_seconds)
 
     def answer(self, messages: Sequence[Message], *, tokens: int, deadline: Deadline) -> Reply:
-        """Ask the server for the next answer.
-
-        Raises:
-            BackendError: the server ended, refuses, or answers with something else.
-            CancelledError: the episode was cancelled meanwhile.
-        """
+        """Ask the server for the next answer; raises as `OpenAIBackend.answer`, and where it has ended."""
         try:
             return super().answer(messages, tokens=tokens, deadline=deadline)
         except BackendError:

@@ -60,10 +60,6 @@ class RepeatAgent(OracleAgent):
     name = "repeat"
 
     def start(self, context: EpisodeContext) -> None:
-        """Choose the path.
-
-        Raises:
-            BackendError: the context has no automaton, or the automaton no golden path.
-        """
+        """Choose the path; raises as `OracleAgent.start`."""
         super().start(context)
         self._actions = [*self._actions, *self._actions[-1:]]

@@ -62,11 +62,7 @@ class MutatedAgent(OracleAgent):
         return cls(share, kind if colon else None)
 
     def start(self, context: EpisodeContext) -> None:
-        """Choose the path as the oracle does, and mutate it.
-
-        Raises:
-            BackendError: the context has no automaton, or the automaton no golden path.
-        """
+        """Choose the path as the oracle does, and mutate it; raises as `OracleAgent.start`."""
         super().start(context)
         rng = Random(f"mutated/{context.seed}")
         path = [action for action in self._actions if isinstance(action, ToolCallAction)]
