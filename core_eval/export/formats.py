@@ -52,7 +52,7 @@ FORMATS = (
     ExportFormat("openai", openai_messages.write, folder=False),
     ExportFormat("otel", otel.write, folder=False),
     ExportFormat("inspect", inspect_logs.write, folder=True),
-    ExportFormat("mcap", mcap_files.write, folder=True, needs=("mcap", "export")),
+    ExportFormat("mcap", mcap_files.write, folder=True, needs=("mcap.writer", "export")),
     ExportFormat("rrd", rrd.write, folder=True, needs=("rerun", "rrd")),
     ExportFormat("lerobot", lerobot.write, folder=True, needs=("pyarrow", "export"), own=lerobot.INFO),
     ExportFormat("paper", paper_tables.write, folder=True),
