@@ -24,9 +24,8 @@ from devices.device_type import DeviceType, an
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.settings import settings_faults
 from devices.models import FrozenModel
-from firmware_bridge.envelope import Envelope
 from firmware_bridge.firmware.guard_table import ChipMode
-from firmware_bridge.guard import GuardMode
+from firmware_bridge.guard import Envelope, GuardMode
 from firmware_bridge.links import LinkType, RigAddress, link_type
 
 

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from threading import Event
 from typing import Any, Protocol
 
-from devices.harm import HarmEvent
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """A simulator's ground truth after a call: for scoring, never for an agent or a guard.
-
-    Attributes:
-        t: device time, s.
-        call_id: the call's id on the wire; None after `init`.
-        state: the whole continuous state, JSON-ready.
-        events: all harm events of the episode so far.
-    """
-
-    t: float
-    call_id: str | None
-    state: Mapping[str, Any]
-    events: tuple[HarmEvent, ...] = field(default=())
-
-
-Emit = Callable[[Sample], None]
+from devices.sensors import Emit, Truth
 
 
 class ToolRunner(Protocol):

@@ -72,6 +72,11 @@ class Outcome:
     duration: float = 0.0
     guard: str | None = None
 
+    @property
+    def lost(self) -> bool:
+        """Whether the link failed, so that nobody knows whether the call was executed."""
+        return self.status == CallStatus.FAULT and self.code in LINK_CODES
+
 
 class StopOutcome(StrEnum):
     """The knowledge of a machine after a stop. Only `CONFIRMED` means that it is safe, and is true."""

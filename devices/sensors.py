@@ -1,12 +1,14 @@
-"""Coarse sensors: readings of a rig's own cheap sensors, their resolution, delay and loss."""
+"""What a device emits: readings of its own coarse sensors, and, of a simulator, the ground truth."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from devices.harm import HarmEvent
 from devices.models import FrozenModel
 
 SampleValue = bool | int | float | str
@@ -72,3 +74,23 @@ class Sample:
     sensor: str
     value: SampleValue
     t: float
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A simulator's ground truth after a call: for scoring, never for an agent or a guard.
+
+    Attributes:
+        t: device time, s.
+        call_id: the call's id on the wire; None after `init`.
+        state: the whole continuous state, JSON-ready.
+        events: all harm events of the episode so far.
+    """
+
+    t: float
+    call_id: str | None
+    state: Mapping[str, Any]
+    events: tuple[HarmEvent, ...] = field(default=())
+
+
+Emit = Callable[[Sample], None]

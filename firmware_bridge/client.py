@@ -8,10 +8,9 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from devices.device import Truth
 from devices.outcome import Outcome, StopOutcome
 from devices.rig_motion import Event
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.emergency_stop import EmergencyStop

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from core_eval.path.calls import CallStatus
-from devices.device import Device, Truth
+from devices.device import Device
 from devices.outcome import Outcome, StopOutcome
+from devices.sensors import Truth
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import CodecError
 

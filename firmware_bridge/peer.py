@@ -12,9 +12,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from core_eval.path.calls import CallStatus
-from devices.device import Truth
 from devices.harm import HarmEvent
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 from firmware_bridge import messages as wire
 from firmware_bridge.boots import Boots
 from firmware_bridge.clock import MONOTONIC, Clock

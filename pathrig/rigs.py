@@ -30,6 +30,6 @@ def check(rig: str | Path) -> RigReport:
 def check_faults(rig: str | Path) -> RigReport:
     """Test a rig's driver on a disturbed line as `pathrig rigs check --faults` does. Raises as `check`.
 
-    Also raises core_eval.rig.simulator_process.RigError: the rig has no driver, or does not answer at all.
+    Also raises core_eval.rig.signals.RigError: the rig has no driver, or does not answer at all.
     """
     return _check_faults(load_rig(str(rig)))

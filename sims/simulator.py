@@ -11,13 +11,12 @@ from threading import Event, RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from core_eval.path.calls import CallStatus
-from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.interlocks import Interlocks, check_interlocks
 from devices.outcome import Outcome, Refusal, StopOutcome
-from devices.sensors import Sample, SampleValue, SensorSpec
+from devices.sensors import Emit, Sample, SampleValue, SensorSpec, Truth
 from devices.tool import ArgumentsError, ToolArguments, ToolResult, Wait, Waited
 from firmware_bridge.link import Port
 from sims.clock import Clock

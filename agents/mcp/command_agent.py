@@ -16,8 +16,7 @@ from pathlib import Path
 
 from agents.agent import Action, Agent, AgentSpecError, BackendError, EpisodeContext, Observation, StopAction
 from agents.deadline import CancelledError
-from agents.mcp.agent import McpAgent, refusals
-from agents.mcp.desk import CallDesk
+from agents.mcp.desk import CallDesk, McpAgent, refusals
 from agents.mcp.proxy import SOCKET, listen
 from agents.mcp.server import Offer, instructions, make_server
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets

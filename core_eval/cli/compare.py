@@ -24,8 +24,7 @@ from core_eval.report.tables.contrast import (
     metrics_table,
 )
 from core_eval.score.contrast import Contrast, Grid, between, contrast_json, grid_of, sentence, within
-from core_eval.score.episodes import of_one_reading
-from core_eval.score.suites import different_exams, different_suites
+from core_eval.score.episodes import different_exams, different_suites, of_one_reading
 from core_eval.text.visible_text import visible
 
 Log = Annotated[str, typer.Argument(metavar="A", help="A log, or a run of it: DB[#RUN].")]

@@ -14,8 +14,7 @@ from agents.agent import AgentSpecError, BackendError
 from configs.errors import ConfigError
 from core_eval.cli.output import UsageError
 from core_eval.log import LogError
-from core_eval.rig.signals import StoppedByPerson, StopRequested
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError, StoppedByPerson, StopRequested
 from core_eval.run.episode import EpisodeFailed
 from devices.registry import PluginError
 from firmware_bridge.link import LinkError

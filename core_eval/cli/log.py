@@ -20,7 +20,7 @@ from core_eval.cli.references import (
     parted,
 )
 from core_eval.cli.verify import verify
-from core_eval.export import FORMATS, ExportError
+from core_eval.export import FORMATS
 from core_eval.export import export as export_log
 from core_eval.log import LogReader
 from core_eval.log.backup import backup as copy_log
@@ -102,8 +102,6 @@ def export(
     try:
         with LogReader(db) as log:
             count = export_log(log, run, next(one for one in FORMATS if one.name == form), out, tracked)
-    except ExportError as error:
-        raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"-o {out}: {error.strerror or error}") from None
     print(f"{out} holds {count} episode{'' if count == 1 else 's'} of {db}.")

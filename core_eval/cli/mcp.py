@@ -87,7 +87,7 @@ def mcp(
             return _relay(joined_or_begun)
         listening = joined_or_begun
     from core_eval.cli.mcp_episode import Door, serve_episode
-    from core_eval.cli.rule_option import rules_to_check
+    from core_eval.cli.run_options import rules_to_check
 
     door = Door(place, listening, owner, http or 0)
     started = {

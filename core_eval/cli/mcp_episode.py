@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import BackendError
-from agents.mcp.desk import CallDesk
+from agents.mcp.desk import CallDesk, McpAgent, refusals
 from agents.mcp.proxy import EpisodePlace, leave_after_exit
 from agents.mcp.transports import BearerToken, serve_http, serve_sockets
 from core_eval.cli.checked_parts import checked_parts
@@ -73,7 +73,6 @@ def serve_episode(
 ) -> int:
     """Run the one episode with the calls of the clients; return the exit status."""
     try:
-        from agents.mcp.agent import McpAgent, refusals
         from agents.mcp.server import Offer, make_server
     except ImportError as error:
         raise UsageError(f"pathrig mcp needs {error.name}: pip install 'pathrig[mcp]'") from None

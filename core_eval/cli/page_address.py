@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core_eval.cli.output import UsageError
 
 if TYPE_CHECKING:
-    from core_eval.live.access import Address
+    from core_eval.live.serving import Address
 
 
 def page_address(text: str, option: str) -> Address:
@@ -16,7 +16,7 @@ def page_address(text: str, option: str) -> Address:
     Raises:
         UsageError: it is none; the line begins with the option.
     """
-    from core_eval.live.access import Address
+    from core_eval.live.serving import Address
 
     try:
         return Address.parse(text)

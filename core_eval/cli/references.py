@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from core_eval.cli.output import UsageError
 from core_eval.log import EpisodeRow, LogError, LogReader, RunRow
 from core_eval.log.episode_filter import EpisodeFilter
-from core_eval.score.episodes import of_one_reading
-from core_eval.score.suites import mixed_suites
+from core_eval.score.episodes import mixed_suites, of_one_reading
 from core_eval.score.summary import latest_attempts
 
 if TYPE_CHECKING:

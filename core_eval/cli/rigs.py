@@ -15,13 +15,11 @@ from configs.rig_config import RigConfig, check_discovery, device_of
 from configs.rigs_loader import list_rigs, load_rig
 from core_eval.cli import broker, calibrate, programs, rigs_new, sensors
 from core_eval.cli.output import Json, UsageError, console, print_json
-from core_eval.cli.programs import AllowPrograms
 from core_eval.report.tables.fitted_table import Table
 from core_eval.rig.check import check_rig
 from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
-from core_eval.rig.signals import StopSignals
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError, StopSignals
 from firmware_bridge.link import tell_terminal
 from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
 from firmware_bridge.serial.ports import find_by_plugging
@@ -69,7 +67,7 @@ def check(
     ] = False,
     cut: Annotated[bool, typer.Option("--cut", help="Have you pull the cable, and time the stop.")] = False,
     json: Json = False,
-    allow_programs: AllowPrograms = False,
+    allow_programs: programs.AllowPrograms = False,
 ) -> None:
     """Test a rig: link, lock, clock, tools, sensors, stop, reset. Nothing moves.
 
@@ -99,7 +97,7 @@ def check(
 @app.command("reset")
 def reset(
     name: Annotated[str, typer.Argument(help="A rig's name, its YAML file, or a URL.")],
-    allow_programs: AllowPrograms = False,
+    allow_programs: programs.AllowPrograms = False,
 ) -> None:
     """Reset a rig's stop input after it was pressed. Look at the machine first; it stays stopped."""
     config = load_rig(name)
@@ -133,7 +131,7 @@ def announce(
         float,
         typer.Option(min=0.0, help="Seconds to listen for sensors, each announced at its first reading."),
     ] = 10.0,
-    allow_programs: AllowPrograms = False,
+    allow_programs: programs.AllowPrograms = False,
 ) -> int:
     """Announce a rig to Home Assistant. State, stop button and sensors; nothing moves."""
     config = load_rig(name)

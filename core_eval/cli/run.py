@@ -18,7 +18,6 @@ from core_eval.cli.live_page import live_page, shown_run
 from core_eval.cli.output import UsageError, console, print_agents, read_json_object
 from core_eval.cli.progress import is_shown
 from core_eval.cli.resume import unfinished
-from core_eval.cli.rule_option import rules_to_check
 from core_eval.cli.task_places import floors_beside, task_places
 from core_eval.cli.workers import Workers
 from core_eval.log import RunLog, ignore
@@ -90,7 +89,7 @@ def run(
             vary=vary,
             hazards=hazards or HAZARDS in (suite or []),
             guard=guard,
-            rules=rules_to_check(rules),
+            rules=given.rules_to_check(rules),
             faults_are_harm=faults_are_harm,
             call_timeout=call_timeout,
             retries=retries,

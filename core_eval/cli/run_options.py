@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer.models import OptionInfo
 
+from core_eval.cli.output import UsageError
 from core_eval.cli.programs import allow_option
+from core_eval.rules.rule_file import Rule, load_rules
 from firmware_bridge.guard import GuardMode
 
 WHAT, MODEL, RIG, GATES, OUTPUT = "What", "Model", "Rig and guard", "Gates", "Output"
@@ -115,3 +118,22 @@ Durable = Annotated[bool, option(OUTPUT, "Sync it at each call: a power cut lose
 Junit = Annotated[Path | None, option(OUTPUT, "Write JUnit XML.", metavar="FILE")]
 Report = Annotated[Path | None, option(OUTPUT, "Write the report.", metavar="FILE.html|DIR")]
 Json = Annotated[bool, option(OUTPUT, "Print episodes and summary as JSON.", "--json")]
+
+
+def rules_to_check(path: Path | None) -> tuple[Rule, ...]:
+    """Return the rules of a file that are checked; tell on standard error of drafts that wait for review.
+
+    Raises:
+        ConfigError: the file cannot be read, or a key of it is wrong.
+        UsageError: none of its rules is checked.
+    """
+    if path is None:
+        return ()
+    file = load_rules(path)
+    waiting = sum(rule.review == "drafted" for rule in file.rules)
+    remedy = f"{waiting} of {len(file.rules)} wait for `pathrig rules review {path}`"
+    if not file.checked:
+        raise UsageError(f"{path}: none of its rules is approved; {remedy}")
+    if waiting:
+        print(f"pathrig: {path}: drafts are not checked; {remedy}", file=sys.stderr)
+    return file.checked

@@ -141,7 +141,7 @@ def _score_against(
     against: str, rules: Path | None, db: Path | None, others: Mapping[str, Any], *, as_json: bool
 ) -> int:
     """Print how well scores and rules tell the failed episodes of a log."""
-    from core_eval.cli.rule_option import rules_to_check
+    from core_eval.cli.run_options import rules_to_check
     from core_eval.cli.score_against import score_against
 
     _refuse(others, "--against, which computes no scores")
@@ -168,7 +168,7 @@ def _check_rules(
 ) -> int:
     """Print how the traces, or the episodes of a log, violate rules."""
     from core_eval.cli.rule_check import check_log, check_traces, print_verdicts
-    from core_eval.cli.rule_option import rules_to_check
+    from core_eval.cli.run_options import rules_to_check
 
     _refuse(others, "--verdicts" if verdicts else "--rules, which computes no scores")
     if (traces is None) == (db is None):

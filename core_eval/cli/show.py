@@ -35,8 +35,7 @@ from core_eval.report.tables.agents import episodes_table
 from core_eval.report.tables.fitted_table import Table
 from core_eval.report.tables.markdown import summary_markdown
 from core_eval.report.tables.model_lines import cost_lines
-from core_eval.report.tables.runs import runs_table
-from core_eval.report.tables.scorings import latest_notes, logged, scorings_table
+from core_eval.report.tables.scorings import latest_notes, logged, runs_table, scorings_table
 from core_eval.score.aggregate import load_aggregate
 from core_eval.score.outcome import worst_of
 from core_eval.score.summary import episode_json, summary_json

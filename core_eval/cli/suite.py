@@ -20,7 +20,6 @@ from core_eval.cli.output import Json, UsageError, check_output, console, print_
 from core_eval.cli.progress import tracked
 from core_eval.cli.suite_check import check
 from core_eval.cli.suites import Suite, episodes_of, manifest_and_tasks, manifest_of, read_manifest
-from core_eval.export import ExportError
 from core_eval.export.hf_dataset import dataset_card, write_dataset
 from core_eval.log import LogReader
 from core_eval.score.release import Bound, bounds
@@ -105,8 +104,6 @@ def export(
     try:
         with nullcontext() if db is None else LogReader(db) as log:
             names = write_dataset(manifest, tasks, out, log, tracked, _floors(db, suite, tasks))
-    except ExportError as error:
-        raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"-o {out}: {error.strerror or error}") from None
     print(f"pathrig: {out} holds {', '.join(names)} of suite {suite}", file=sys.stderr)

@@ -21,9 +21,8 @@ def view(
 ) -> None:
     """Serve a page of all logs below a folder until Ctrl-C: outcome, report and comparison of each."""
     try:
-        from core_eval.live.access import Authorizer
         from core_eval.live.folder_view import FolderView
-        from core_eval.live.serving import serve_page
+        from core_eval.live.serving import Authorizer, serve_page
     except ImportError as error:
         raise UsageError(f"view needs {error.name}: pip install 'pathrig[live]'") from None
     address = page_address(listen, "--listen")

@@ -7,17 +7,13 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from core_eval.cli.output import UsageError
 from core_eval.cli.page_address import page_address
 from core_eval.cli.programs import AllowPrograms
-
-if TYPE_CHECKING:
-    from configs.rig_config import RigConfig
-    from core_eval.live.access import Address
 
 
 def watch(
@@ -34,58 +30,46 @@ def watch(
     allow_programs: AllowPrograms = False,
 ) -> None:
     """Serve a page that follows logs and rigs until Ctrl-C. Nothing is sent to a rig on MQTT."""
-    address = page_address(listen, "--listen")
-    logs = {name: Path(name) for name in source if Path(name).is_file() and not _is_yaml(name)}
-    source = list(dict.fromkeys(source))
-    served = {name: own for name in source if name not in logs and (own := _served(name))}
-    rigs = {name: _rig(name) for name in source if name not in logs and name not in served}
     try:
-        with ExitStack() as stack:
-            _serve(source, logs, rigs, served, address, stack)
-            signal.pause()
-    except OSError as error:
-        raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
-
-
-def _serve(
-    names: list[str],
-    logs: dict[str, Path],
-    rigs: dict[str, RigConfig],
-    served: dict[str, dict[str, Path]],
-    address: Address,
-    stack: ExitStack,
-) -> None:
-    try:
-        from core_eval.live.access import Authorizer
         from core_eval.live.history import History
         from core_eval.live.live_run import run_report
         from core_eval.live.log_follower import DayFollower, LogFollower
-        from core_eval.live.rig_watcher import watched_rig
+        from core_eval.live.rig_watcher import rig_to_watch, watched_rig
         from core_eval.live.server import LivePage
-        from core_eval.live.serving import serve_page
+        from core_eval.live.serving import Authorizer, serve_page
     except ImportError as error:
         raise UsageError(f"watch needs {error.name}: pip install 'pathrig[live]'") from None
     from core_eval.log import LogReader
 
-    histories = {one: History() for name in names for one in served.get(name, [name])}
-    for path in logs.values():
-        # A file that is no log is reported before anything is served.
-        LogReader(path).connection.close()
-    for name, config in rigs.items():
-        stack.enter_context(watched_rig(config, histories[name]))
+    address = page_address(listen, "--listen")
+    logs = {name: Path(name) for name in source if Path(name).is_file() and not _is_yaml(name)}
+    source = list(dict.fromkeys(source))
+    served = {name: own for name in source if name not in logs and (own := _served(name))}
+    rigs = {name: rig_to_watch(name) for name in source if name not in logs and name not in served}
+    histories = {one: History() for name in source for one in served.get(name, [name])}
     cameras = [config.camera for config in rigs.values() if config.camera is not None]
     authorizer = Authorizer(address)
     reports = {name: partial(run_report, path) for name, path in logs.items()}
     page = LivePage(authorizer, histories, cameras=cameras, reports=reports)
-    url = stack.enter_context(serve_page(address, page, authorizer))
-    for history in histories.values():
-        stack.callback(history.close)
-    for name, path in logs.items():
-        stack.enter_context(LogFollower(path, histories[name], page.allow_camera))
-    for folders in served.values():
-        for name, folder in folders.items():
-            stack.enter_context(DayFollower(folder, histories[name], page.allow_camera))
-    print(f"pathrig: the page is {url}", file=sys.stderr, flush=True)
+    try:
+        with ExitStack() as stack:
+            for path in logs.values():
+                # A file that is no log is reported before anything is served.
+                LogReader(path).connection.close()
+            for name, config in rigs.items():
+                stack.enter_context(watched_rig(config, histories[name]))
+            url = stack.enter_context(serve_page(address, page, authorizer))
+            for history in histories.values():
+                stack.callback(history.close)
+            for name, path in logs.items():
+                stack.enter_context(LogFollower(path, histories[name], page.allow_camera))
+            for folders in served.values():
+                for name, folder in folders.items():
+                    stack.enter_context(DayFollower(folder, histories[name], page.allow_camera))
+            print(f"pathrig: the page is {url}", file=sys.stderr, flush=True)
+            signal.pause()
+    except OSError as error:
+        raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
 
 
 def _served(name: str) -> dict[str, Path]:
@@ -94,15 +78,6 @@ def _served(name: str) -> dict[str, Path]:
 
     schedule = schedule_of(name)
     return {} if schedule is None else {f"{name}: {rig}": schedule.folder / rig for rig in schedule.rigs}
-
-
-def _rig(name: str) -> RigConfig:
-    from configs.rigs_loader import load_rig
-
-    config = load_rig(name)
-    if config.in_process or config.spawn:
-        raise UsageError(f"{name}: is a simulator that a run starts itself; watch the run's log")
-    return config
 
 
 def _is_yaml(name: str) -> bool:

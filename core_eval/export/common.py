@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from core_eval.log import EpisodeRow
+from core_eval.log import EpisodeRow, LogError
 
 
-class ExportError(Exception):
+class ExportError(LogError):
     """The log cannot be exported; the text is one line with the remedy."""
 
 

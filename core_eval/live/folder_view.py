@@ -15,17 +15,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from core_eval.live.access import Authorizer
-from core_eval.live.serving import SAFE_HEADERS, no_entry
+from core_eval.live.serving import SAFE_HEADERS, Authorizer, no_entry
 from core_eval.log import LogError, LogReader
 from core_eval.report.page.contrast import contrast_page
 from core_eval.report.page.report import html_pages
 from core_eval.report.page.templating import Script, environment_of_pages
 from core_eval.score.aggregate import load_aggregate
 from core_eval.score.contrast import between, sentence
-from core_eval.score.episodes import of_one_reading
+from core_eval.score.episodes import different_exams, different_suites, of_one_reading
 from core_eval.score.outcome import outcome
-from core_eval.score.suites import different_exams, different_suites
 
 LOGS, PAGES = ".db", ".html"
 POLICY = "connect-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from core_eval.live.access import Address, Authorizer
 from core_eval.live.approvals import ApprovalQueue
 from core_eval.live.history import History
 from core_eval.live.log_follower import LogFollower
 from core_eval.live.server import LivePage
-from core_eval.live.serving import serve_page
+from core_eval.live.serving import Address, Authorizer, serve_page
 from core_eval.log import LogError, LogReader
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.report.page.report import html_pages

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from configs.drivers_loader import load_driver
+from configs.errors import ConfigError
 from configs.rig_config import RigConfig
+from configs.rigs_loader import load_rig
 from configs.worlds_loader import load_world
 from core_eval.live.episode_events import sample_data, status_data
 from core_eval.live.heard_rig import HeardRig
 from core_eval.live.history import History
 from core_eval.log import Event, RigStatusRow
 from core_eval.rig.opening import open_rig
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.sensors import Sample
 from firmware_bridge.link import LinkError
 from firmware_bridge.mqtt.observer import Heard, MqttObserver
@@ -24,6 +26,18 @@ ONE_HOST = (
     "a run's calls, watch its log."
 )
 OWN_TOPICS = "Its driver speaks the machine's own messages: to see a run's calls, watch its log."
+
+
+def rig_to_watch(name: str) -> RigConfig:
+    """Return a rig by its name, file or URL.
+
+    Raises:
+        ConfigError: there is none, or it is a simulator that a run starts itself.
+    """
+    config = load_rig(name)
+    if config.in_process or config.spawn:
+        raise ConfigError(f"{name}: is a simulator that a run starts itself; watch the run's log")
+    return config
 
 
 @contextmanager

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import MappingProxyType
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -21,11 +18,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from core_eval.live.access import Authorizer
 from core_eval.live.history import History, PageEvent
-from core_eval.live.serving import SAFE_HEADERS, no_entry, origin_of
+from core_eval.live.serving import SAFE_HEADERS, Authorizer, no_entry, origin_of
 from core_eval.log import LogError
-from core_eval.report.page.templating import TEMPLATES
+from core_eval.report.page.templating import environment_in
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from firmware_bridge.approval import ANSWERS, Answer
 
@@ -56,25 +52,18 @@ class LivePage:
         answer: Buttons | None = None,
         stop: Callable[[], None] | None = None,
         cameras: Collection[str] = (),
-        reports: Mapping[str, Callable[[int], str]] = MappingProxyType({}),
+        reports: Mapping[str, Callable[[int], str]] | None = None,
     ) -> None:
         self._authorizer = authorizer
         self._names = list(histories)
         self._histories = list(histories.values())
         self._cameras = {origin_of(camera) for camera in cameras}
         self._report: str | None = None
-        self._reports = reports
+        self._reports = reports or {}
         self._fetched = threading.Event()
         self._answer = answer
         self._stop = stop
-        environment = Environment(
-            loader=FileSystemLoader([PAGE, *TEMPLATES]),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._template = environment.get_template("live.html.j2")
+        self._template = environment_in(PAGE).get_template("live.html.j2")
         self.app = Starlette(
             routes=[
                 Route("/", self._page),
@@ -181,7 +170,7 @@ class LivePage:
 
         def wake() -> None:
             # A closing loop is not woken.
-            with contextlib.suppress(RuntimeError):
+            with suppress(RuntimeError):
                 loop.call_soon_threadsafe(woken.set)
 
         with ExitStack() as watched:

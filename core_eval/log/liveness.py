@@ -31,6 +31,11 @@ class ProcessIdentity:
         """Return the identity of the process that has this number now."""
         return cls(pid, _start(pid), _boot_id())
 
+    @classmethod
+    def mine(cls) -> ProcessIdentity:
+        """Return the identity of this process."""
+        return cls.of(os.getpid())
+
     def alive(self) -> bool:
         """Return whether this very process still runs on this machine."""
         if self.boot_id != _boot_id():

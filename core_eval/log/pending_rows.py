@@ -20,9 +20,8 @@ from core_eval.log.rows import RigStatusRow
 from core_eval.log.truth_changes import NULL, change, packed
 from core_eval.text.foreign_json import parse_json
 from core_eval.text.json_text import to_json
-from devices.device import Truth
 from devices.harm import HarmEvent
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 
 FLUSH_SECONDS = 0.5
 FLUSH_ROWS = 64

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import sqlite3
+import sys
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkstemp
 
 from configs.programs import user_file
+from core_eval.log.chain import heads, signed_text
+from core_eval.log.connection import insert
 
 KEY_FILE = "signing.key"
 
@@ -34,6 +39,29 @@ def sign(content: bytes) -> tuple[bytes, bytes]:
     except (OSError, ValueError) as error:
         raise KeyFileError(f"{file}: cannot be used as the key that signs logs: {error}") from None
     return key.public_key().public_bytes_raw(), key.sign(content)
+
+
+def sign_run(connection: sqlite3.Connection, run: int, ended: float) -> None:
+    """Sign the chains of a run, if it has any, and store the signature; say where that cannot be.
+
+    The signature of a run that was resumed takes the place of its earlier one, unless an episode that was
+    signed is not as it was: then the earlier one stays, which does not fit.
+    """
+    if not (chains := heads(connection, run)):
+        return
+    of_run = "FROM signature WHERE run_id = ?"
+    for (earlier,) in connection.execute(f"SELECT content {of_run}", (run,)).fetchall():
+        if any(episode not in chains for episode in json.loads(earlier)["episodes"]):
+            print(f"pathrig: run {run}: what was signed has changed since", file=sys.stderr)
+            return
+    content = signed_text(run, ended, chains)
+    try:
+        key, signature = sign(content.encode())
+    except KeyFileError as error:
+        print(f"pathrig: run {run} is chained, not signed: {error}", file=sys.stderr)
+        return
+    connection.execute(f"DELETE {of_run}", (run,))
+    insert(connection, "signature", run_id=run, content=content, public_key=key, signature=signature)
 
 
 def is_signed(content: bytes, public: bytes, signature: bytes) -> bool:

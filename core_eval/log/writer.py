@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
@@ -15,7 +12,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from core_eval.log.chain import Part, add_record, heads, signed_text
+from core_eval.log.chain import Part, add_record
 from core_eval.log.connection import connect, insert, transaction, update
 from core_eval.log.liveness import ProcessIdentity, mark_aborted
 from core_eval.log.pending_rows import PendingRows
@@ -40,11 +37,10 @@ from core_eval.log.rows import (
     Verdict,
 )
 from core_eval.log.schema import OF_ITS_STEPS
-from core_eval.log.signing import KeyFileError, sign
+from core_eval.log.signing import sign_run
 from core_eval.text.json_text import plain_text, to_json
-from devices.device import Truth
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 
 
 @cache
@@ -87,34 +83,15 @@ class RunLog:
             return insert(self.connection, "run", created=time.time(), **row)
 
     def end_run(self, run_id: int) -> None:
-        """Mark the run as complete, and sign its chains.
-
-        The signature of a run that was resumed takes the place of its earlier one, unless an episode that
-        was signed is not as it was: then the earlier one stays, which does not fit.
-        """
+        """Mark the run as complete, and sign its chains."""
         ended = time.time()
         with self.lock, transaction(self.connection):
             update(self.connection, "run", run_id, ended=ended)
-            if not (chains := heads(self.connection, run_id)):
-                return
-            of_run = "FROM signature WHERE run_id = ?"
-            for (earlier,) in self.connection.execute(f"SELECT content {of_run}", (run_id,)).fetchall():
-                if any(episode not in chains for episode in json.loads(earlier)["episodes"]):
-                    print(f"pathrig: run {run_id}: what was signed has changed since", file=sys.stderr)
-                    return
-            content = signed_text(run_id, ended, chains)
-            try:
-                key, signature = sign(content.encode())
-            except KeyFileError as error:
-                print(f"pathrig: run {run_id} is chained, not signed: {error}", file=sys.stderr)
-                return
-            row = {"content": content, "public_key": key, "signature": signature}
-            self.connection.execute(f"DELETE {of_run}", (run_id,))
-            insert(self.connection, "signature", run_id=run_id, **row)
+            sign_run(self.connection, run_id, ended)
 
     def begin_episode(self, run_id: int, start: EpisodeStart) -> EpisodeLog:
         """Add an episode, `running` until `EpisodeLog.end`."""
-        me = ProcessIdentity.of(os.getpid())
+        me = ProcessIdentity.mine()
         started = time.time()
         with self.lock, transaction(self.connection):
             definition = self.definition(start.definition)

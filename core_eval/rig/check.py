@@ -17,7 +17,7 @@ from configs.rig_config import RigConfig, check_envelope, device_of
 from core_eval.path.calls import CallStatus
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.device_type import DeviceType
 from devices.outcome import Outcome, StopOutcome
 from devices.registry import DEVICE_TYPES, shipped_tools

@@ -8,7 +8,7 @@ from typing import Any
 
 from configs.task import Task
 from core_eval.path import Call, CallStatus, OnlineScorer, StepKind
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.outcome import Outcome
 from firmware_bridge.client import RigClient
 from firmware_bridge.firmware.guard_table import ChipMode, GuardTable, GuardTableError, compile_guard, passes

@@ -17,7 +17,7 @@ from core_eval.rig.check import RigReport, needs_nothing
 from core_eval.rig.links import is_driven
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.outcome import Outcome, StopOutcome
 from devices.tool import Effect, Tool
 from firmware_bridge.fault_proxy import Disturbance, FaultProxy

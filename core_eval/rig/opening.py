@@ -12,7 +12,8 @@ from configs.rig_config import RigConfig, device_of
 from configs.worlds_loader import load_world
 from core_eval.rig.links import open_rig_link
 from core_eval.rig.session import CALL_SECONDS, RigSession
-from core_eval.rig.simulator_process import ProcessMonitor, RigError
+from core_eval.rig.signals import RigError
+from core_eval.rig.simulator_process import ProcessMonitor
 from firmware_bridge.link import tell_terminal
 from firmware_bridge.links import LinkError
 

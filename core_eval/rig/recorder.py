@@ -10,8 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from core_eval.log import Emit, EpisodeLog, RigStatusRow, ignore
-from devices.device import Truth
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 from firmware_bridge.messages import Status
 
 if TYPE_CHECKING:

@@ -17,15 +17,14 @@ from core_eval.rig.chip_guard import ChipGuard
 from core_eval.rig.final_stops import FinalStop, record_final_stop
 from core_eval.rig.programs import run_program
 from core_eval.rig.recorder import Recorder
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.device_type import an
 from devices.known_state import KnownState
 from devices.outcome import Outcome, StopOutcome
 from devices.registry import DEVICE_TYPES
 from firmware_bridge.client import RigClient
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.link import tell_terminal
-from firmware_bridge.links import Link, LinkError
+from firmware_bridge.link import Link, LinkError, tell_terminal
 from firmware_bridge.messages import HELD, Status
 from firmware_bridge.requests import LINK_BACK_SECONDS
 

@@ -1,4 +1,4 @@
-"""How a run is stopped from outside: by signals, and by a person.
+"""What ends a run early: signals, a person, a rig that cannot be used.
 
 SIGINT, SIGTERM, SIGHUP and SIGQUIT become exceptions, raised only where the run may be interrupted. A person
 stops the rig at once, from another thread, then the episode and the run.
@@ -80,6 +80,10 @@ class StopSignals:
         if self._interruptible:
             self._interruptible = False
             raise StopRequested(signum)
+
+
+class RigError(Exception):
+    """A rig cannot be used; the text is one line with the cause."""
 
 
 class StoppedByPerson(Exception):

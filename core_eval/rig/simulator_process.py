@@ -13,15 +13,12 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from core_eval.rig.serve_simulator import ServedSimulator
+from core_eval.rig.signals import RigError
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
 NOTICE_SECONDS = 0.5
 """Time in which the end of a process is noticed after its link has failed."""
-
-
-class RigError(Exception):
-    """A rig cannot be used; the text is one line with the cause."""
 
 
 class ProcessMonitor:

@@ -25,7 +25,8 @@ from typing import Any
 from configs.rig_config import RigConfig
 from core_eval.rig.links import open_rig_link
 from core_eval.rig.serve_simulator import ServedSimulator
-from core_eval.rig.simulator_process import ProcessMonitor, RigError, simulator_process
+from core_eval.rig.signals import RigError
+from core_eval.rig.simulator_process import ProcessMonitor, simulator_process
 from core_eval.text.foreign_json import parse_json
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError

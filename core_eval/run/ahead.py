@@ -11,8 +11,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.foresight import Foresight
 from core_eval.harm.twin.logged_episode import LoggedCall
 from core_eval.log import Emit, EpisodeRow
-from core_eval.path import Call, CallStatus
-from core_eval.path.taxonomy import LINK_CODES
+from core_eval.path import Call
 from core_eval.run.episode_start import model_of
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample
@@ -60,7 +59,7 @@ class TwinAhead:
 
     def take(self, k: int, call: Call, outcome: Outcome) -> None:
         """Go on over a call that was sent."""
-        lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
+        lost = outcome.lost
         if self._begin is None and not lost:
             self._begin = outcome.t - outcome.duration
         begin = self._begin or 0.0

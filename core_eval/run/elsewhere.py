@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from core_eval.log import LogReader, RunLog, ignore
 from core_eval.log.episode_copy import packed
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from core_eval.run.config import RunConfig
 from core_eval.run.parts import Parts, received
 from core_eval.run.plan import Run

@@ -37,11 +37,9 @@ from core_eval.log import (
     RunLog,
 )
 from core_eval.path import Call, CallStatus, OnlineScorer, StepVerdict
-from core_eval.path.taxonomy import LINK_CODES
 from core_eval.rig.host_check import Host, Slowdowns
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
-from core_eval.rig.signals import StopButton, StopSignals
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError, StopButton, StopSignals
 from core_eval.rules.episode import EpisodeRules
 from core_eval.rules.episode import as_logged as as_logged_finding
 from core_eval.rules.monitor import Finding
@@ -53,8 +51,7 @@ from devices.outcome import Outcome, StopOutcome
 from devices.registry import shipped_tools
 from devices.tool import ArgumentsError
 from firmware_bridge.approval import Approver, Question, Reply, TerminalApprover
-from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard, GuardDecision, GuardMode
+from firmware_bridge.guard import Envelope, Guard, GuardDecision, GuardMode
 
 if TYPE_CHECKING:
     from core_eval.run.ahead import TwinAhead
@@ -387,8 +384,7 @@ class Episode:
         told = made if outcome.value is not None else replace(made, result=outcome.message)
         self._note_violations(self._rules.take(told))
         self._k += 1
-        lost = outcome.status == CallStatus.FAULT and outcome.code in LINK_CODES
-        if lost and not self._stop_button.pressed and self._deadline.left > 0:
+        if outcome.lost and not self._stop_button.pressed and self._deadline.left > 0:
             with self._signals.interruptible():
                 self._session.require_answer()
         if not self._stop_button.pressed and self._deadline.left > 0:

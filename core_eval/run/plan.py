@@ -12,8 +12,7 @@ from agents.registry import model_options
 from core_eval.log import Emit, EpisodePlanned, LogReader, RunLog, ignore
 from core_eval.rig.opening import OpenRigs
 from core_eval.rig.session import RigSession
-from core_eval.rig.signals import StopButton, StoppedByPerson, StopSignals
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError, StopButton, StoppedByPerson, StopSignals
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import Episode, EpisodeFailed
 from core_eval.run.episode_start import Assignment, episode_limits, meter_of

@@ -16,11 +16,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from configs.errors import ConfigError
-from configs.rigs_loader import load_rig
 from core_eval.log import Emit, EpisodePlanned, Event, LogReader, RunLog
 from core_eval.log.adopted import adopt
-from core_eval.rig.signals import StopRequested, StopSignals
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError, StopRequested, StopSignals
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.elsewhere import Numbers, Player, Spread, parts_of
 from core_eval.run.parts import Parts, sent
@@ -66,15 +64,14 @@ class SideBySide:
         option = "--jobs" if spread is None else "--dask"
         refs = list(dict.fromkeys(cell.rig for cell in config.cells))
         # Of a simulator that is started each worker has one of its own.
-        self._single = {ref for ref in refs if not ((rig := load_rig(ref)).in_process or rig.spawn)}
+        self._single = {ref for ref in refs if not ((rig := parts.rigs[ref]).in_process or rig.spawn)}
         if spread is not None and self._single:
             machine = mqtt_address.without_password(min(self._single))
             raise ConfigError(f"--dask: {machine} is a machine, which no cluster has; leave --dask out")
         if self._single == set(refs) and len(refs) == 1:
             raise ConfigError(f"--jobs: {refs[0]} is one machine, and has one worker; leave --jobs out")
         for ref in refs:
-            rig = load_rig(ref)
-            if (mode := config.guard or rig.guard) in (GuardMode.CONFIRM, GuardMode.TWIN):
+            if (mode := config.guard or parts.rigs[ref].guard) in (GuardMode.CONFIRM, GuardMode.TWIN):
                 raise ConfigError(f"{option}: guard {mode} asks of one episode at a time; leave {option} out")
         if any(rule.action is RuleAction.CONFIRM for rule in config.rules):
             raise ConfigError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from core_eval.harm.verdict import BAD_FIT
+from core_eval.log import EpisodeRow, RunRow
 from core_eval.score.metrics import METRICS
 from devices.harm import CHARGED
 
@@ -137,3 +139,95 @@ def marked(text: str, estimate: MarkedMean) -> str:
     if not estimate.inexact:
         return text
     return f"{MARK}{text}" if estimate.episodes == 1 else f"{MARK}{text}\n{estimate.inexact} inexact"
+
+
+def mixed_suites(runs: Iterable[RunRow]) -> str | None:
+    """Return a sentence where runs of a log measured different suites, or other versions of one; else None.
+
+    A run whose tasks were named one by one measured none.
+    """
+    return different_suites({f"run {run.id}": run for run in runs})
+
+
+def different_suites(runs: Mapping[str, RunRow]) -> str | None:
+    """Return the same sentence for runs by what they are called."""
+    found: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        if run.suites:
+            found.setdefault(", ".join(sorted(run.suites)), []).append(name)
+    if len(found) < 2:
+        return None
+    told = "; ".join(f"{', '.join(names)}: {suites}" for suites, names in found.items())
+    return f"different suites were measured, so that means are not of the same tasks and worlds: {told}"
+
+
+def different_exams(runs: Mapping[str, RunRow]) -> str | None:
+    """Return a sentence where runs, by what they are called, took different exams; else None.
+
+    A run without an exam had options of its own; only those of an exam are ranked with each other.
+    """
+    found: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        exam = run.config.get("exam")
+        if exam is not None:
+            found.setdefault(f"{exam['name']} {exam['digest']}", []).append(name)
+    if len(found) < 2:
+        return None
+    told = "; ".join(f"{', '.join(names)}: {exam}" for exam, names in found.items())
+    return f"different exams were taken, so that models differ by more than their weights: {told}"
+
+
+def fit_cell(row: EpisodeRow) -> str:
+    """Return the fit of an episode's twin, in a table; empty without a twin."""
+    share = row.scores.get("twin_fit")
+    if share is None:
+        return ""
+    return f"p={share:.2f}" if share >= BAD_FIT else f"bad, p={share:.3f}"
+
+
+def fit_line(row: EpisodeRow) -> str | None:
+    """Return a line on the fit of an episode's twin; None without a twin."""
+    share, effective = row.scores.get("twin_fit"), row.scores.get("twin_effective")
+    ours, expected = (row.scores.get(f"twin_{name}log_likelihood") for name in ("", "expected_"))
+    if share is None or effective is None or ours is None or expected is None:
+        return None
+    members = (row.twin or {}).get("members", "?")
+    return (
+        f"twin: fit p = {share:.3f}; log-likelihood {ours:z.1f}, expected {expected:z.1f}; "
+        f"{effective:.1f} of {members} members effective"
+    )
+
+
+def is_bad_fit(row: EpisodeRow) -> bool:
+    """Return whether an episode has a twin that does not explain its telemetry."""
+    share = row.scores.get("twin_fit")
+    return share is not None and share < BAD_FIT
+
+
+def fit_words(row: EpisodeRow) -> str | None:
+    """Return in words how far the twin's probabilities of an episode can be trusted; None without a twin."""
+    line = fit_line(row)
+    if line is None:
+        return None
+    if is_bad_fit(row):
+        return f"{line}. It does not explain the telemetry (p < {BAD_FIT:g}): do not trust its probabilities."
+    return f"{line}. It explains the telemetry; that does not prove the model."
+
+
+def fit_json(row: EpisodeRow) -> dict[str, float | None] | None:
+    """Return the fit of an episode's twin as JSON-ready data; None without a twin."""
+    names = ("fit", "effective", "log_likelihood", "expected_log_likelihood")
+    if row.scores.get("twin_fit") is None:
+        return None
+    return {name: row.scores.get(f"twin_{name}") for name in names}
+
+
+def bad_fits_text(rows: Iterable[EpisodeRow]) -> str | None:
+    """Return a line on the episodes that their twin does not explain; None if there are none."""
+    bad = [str(row.id) for row in rows if is_bad_fit(row)]
+    if not bad:
+        return None
+    return (
+        f"the twin does not explain the telemetry (p < {BAD_FIT:g}) of episodes {', '.join(bad)}: "
+        "do not trust its probabilities there; check start, sensors and world, then calibrate"
+    )

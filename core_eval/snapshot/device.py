@@ -12,10 +12,9 @@ from core_eval.snapshot.twin import NoTwinError, RunningTwin
 from core_eval.text.json_text import as_logged
 from core_eval.text.streams import STREAMS, world_stream
 from core_eval.text.values import same_value
-from devices.device import Emit, Truth
 from devices.harm import HarmEvent
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample, Truth
 
 
 class SnapshotDevice:

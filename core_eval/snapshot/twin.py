@@ -15,11 +15,10 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import resolve
 from core_eval.path.calls import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedTwin
-from devices.device import Emit, Truth
 from devices.device_type import an
 from devices.harm import LEAVE_OUT
 from devices.outcome import PROTECTIVE_STOP, Outcome
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample, Truth
 from sims.world_type import world_of_device
 
 

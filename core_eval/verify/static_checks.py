@@ -23,7 +23,7 @@ from core_eval.verify.task import (
 )
 from devices.outcome import Outcome
 from devices.tool import ArgumentsError
-from firmware_bridge.envelope import Envelope
+from firmware_bridge.guard import Envelope
 from sims.simulator import Simulator
 
 NOTE = "nothing was run: goal and harm were not checked"

@@ -12,10 +12,9 @@ from operator import xor
 from typing import Any, TypeVar
 
 from core_eval.path.calls import CallStatus
-from devices.device import Emit, Truth
 from devices.drivers.settings import Settings
 from devices.outcome import Outcome, Refusal
-from devices.sensors import Sample, SampleValue
+from devices.sensors import Emit, Sample, SampleValue, Truth
 from devices.tool import Tool
 
 T = TypeVar("T")

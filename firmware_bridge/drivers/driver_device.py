@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from core_eval.path.calls import CallStatus
-from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.settings import Settings
@@ -17,7 +16,7 @@ from devices.drivers.tool_driver import DriverFault, Stopped
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal, StopOutcome
 from devices.rig_motion import Event
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample, Truth
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost
 from firmware_bridge.drivers.machine import Machine

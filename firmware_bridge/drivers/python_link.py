@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from core_eval.path.calls import CallStatus
-from devices.device import Emit, Truth
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import PythonDriver, load_class
@@ -19,6 +18,7 @@ from devices.drivers.templates import render
 from devices.error_text import described
 from devices.outcome import Outcome, StopOutcome
 from devices.rig_motion import Event, Motion, RigMotion
+from devices.sensors import Emit, Truth
 from devices.tool import ArgumentsError
 from firmware_bridge.clock import MONOTONIC, Clock
 from firmware_bridge.drivers.hardware_link import WiredLink

@@ -14,9 +14,8 @@ from mcp.shared.exceptions import MCPError
 
 from core_eval.path.calls import CallStatus
 from core_eval.text.foreign_json import ForeignJsonError
-from devices.device import Emit, Truth
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample, Truth
 from firmware_bridge.link import LinkError
 from firmware_bridge.mcp.address import McpAddress
 from firmware_bridge.mcp.device_file import device_name

@@ -16,8 +16,7 @@ from core_eval.verify.static_checks import Site, missing_tools, verify_static
 from devices.outcome import Outcome
 from devices.sensors import Sample
 from devices.tool import ArgumentsError, Effect
-from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Guard
+from firmware_bridge.guard import Envelope, Guard
 
 DEVICE: dict[str, Any] = {
     "name": "still",

@@ -11,9 +11,8 @@ import pytest
 from bridge_rig import EVENT, ScriptedDevice, wait_until
 from fake_link import FakeLink, Reply, bare, polite, with_clock
 
-from devices.device import Truth
 from devices.outcome import StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 from firmware_bridge.client import RigClient
 from firmware_bridge.link import LinkError
 from firmware_bridge.local.link import LocalLink

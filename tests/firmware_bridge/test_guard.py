@@ -15,8 +15,7 @@ from core_eval.path import Call, StepVerdict
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover
-from firmware_bridge.envelope import Envelope
-from firmware_bridge.guard import Breach, Guard, GuardDecision, GuardMode, RuleAction
+from firmware_bridge.guard import Breach, Envelope, Guard, GuardDecision, GuardMode, RuleAction
 
 pytestmark = pytest.mark.serial
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from bridge_rig import ScriptedDevice, wait_until
 
-from devices.device import Truth
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError

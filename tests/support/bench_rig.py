@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from devices.device import Emit, Truth
 from devices.outcome import Outcome, StopOutcome
+from devices.sensors import Emit, Truth
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.serial.port import SerialPort
 

@@ -18,10 +18,9 @@ from typing import Any
 
 from paths import ROOT
 
-from devices.device import Emit, Truth
 from devices.harm import HarmEvent
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample, Truth
 from firmware_bridge.link import Port
 
 WAIT = 25.0

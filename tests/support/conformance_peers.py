@@ -24,8 +24,8 @@ from firmware_rig import board
 from micropython_rig import DRY, Pins, at_broker, interpreter, without_delay
 from paho.mqtt.enums import CallbackAPIVersion
 
-from devices.device import Truth
 from devices.outcome import Outcome
+from devices.sensors import Truth
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import Port
 from firmware_bridge.mqtt.link import MqttPort

@@ -9,9 +9,8 @@ from typing import Any
 from core_eval.cli.main import main
 from core_eval.log import Definition, EpisodeStart, HarmRow, Intent, RunLog, Turn, Verdict
 from core_eval.path.calls import CallClass, CallStatus, StepKind
-from devices.device import Truth
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 
 HOSTILE = '=HYPERLINK("http://x")\r\n,"a";\u2028</script>\x1b[2J\u202e\x00 \U0001f33b \'; DROP TABLE step; --'
 TOO_LARGE = 2**53 + 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from core_eval.live.access import Address
 from core_eval.live.live_run import LiveRun
+from core_eval.live.serving import Address
 from core_eval.log import EpisodeRow, LogReader, RunLog, StepRow, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

@@ -38,10 +38,9 @@ from core_eval.report.tables.harm_summary import (
 )
 from core_eval.report.tables.texts import call_text, expected_calls, score_cell
 from core_eval.rules.episode import RuleAtEnd, rules_at_end
-from core_eval.score.episodes import by_twin
+from core_eval.score.episodes import by_twin, fit_words, is_bad_fit
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed
-from core_eval.score.twin_fit import fit_words, is_bad_fit
 from core_eval.text.json_text import json_text
 from devices.harm import HarmRule
 from sims.world_type import rule_of

@@ -25,11 +25,10 @@ from core_eval.report.tables.columns import page_table
 from core_eval.report.tables.harm import group_columns, harm_lines, kind_columns
 from core_eval.report.tables.harm_summary import EpisodeHarm, by_kind, by_world_and_agent
 from core_eval.report.tables.model_lines import options_lines
-from core_eval.report.tables.runs import plan_text
+from core_eval.report.tables.scorings import plan_text
 from core_eval.score.aggregate import Aggregate
-from core_eval.score.episodes import any_inexact, left_record_line
+from core_eval.score.episodes import any_inexact, left_record_line, mixed_suites
 from core_eval.score.metrics import RANKED
-from core_eval.score.suites import mixed_suites
 from core_eval.score.summary import front
 
 

@@ -26,16 +26,21 @@ TEMPLATES = (Path(__file__).parent / "templates", STYLES)
 """Where the pages' templates are, and their styles."""
 
 
-def environment_of_pages() -> Environment:
-    """Return the templates of the pages, with what they call."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+def environment_in(*folders: Path) -> Environment:
+    """Return the templates of these folders beside those of the pages."""
+    return Environment(
+        loader=FileSystemLoader([*folders, *TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def environment_of_pages() -> Environment:
+    """Return the templates of the pages, with what they call."""
+    environment = environment_in()
+    environment.finalize = shown_value
     environment.globals.update(
         cell=cell,
         charged=charged,

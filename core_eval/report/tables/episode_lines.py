@@ -18,9 +18,8 @@ from core_eval.report.tables.model_lines import options_line, time_line
 from core_eval.report.tables.texts import rule_line, score_cell, status_text, step_line
 from core_eval.rules.automata import Verdict
 from core_eval.rules.episode import RuleAtEnd, rules_at_end
-from core_eval.score.episodes import BY_TWIN, by_twin, left_record_line
+from core_eval.score.episodes import BY_TWIN, by_twin, fit_line, left_record_line
 from core_eval.score.metrics import METRICS
-from core_eval.score.twin_fit import fit_line
 from core_eval.text.visible_text import visible
 
 INDENT = 9

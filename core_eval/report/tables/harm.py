@@ -26,8 +26,7 @@ from core_eval.report.tables.harm_summary import (
 from core_eval.report.tables.scorings import latest_notes
 from core_eval.report.tables.texts import call_text, interval_text
 from core_eval.score.agent_names import short_names
-from core_eval.score.episodes import NO_CALL, no_call
-from core_eval.score.twin_fit import bad_fits_text, fit_cell
+from core_eval.score.episodes import NO_CALL, bad_fits_text, fit_cell, no_call
 from core_eval.statistics.estimates import Estimate
 from devices.harm import HarmRule
 from sims.world_type import rule_of, world_of_device

@@ -11,8 +11,7 @@ from core_eval.harm.verdict import Thresholds
 from core_eval.log import NOT_ASSESSED, DeviationRow, EpisodeRow, HarmRow, LogReader
 from core_eval.log.reader import findings
 from core_eval.log.rows import Observation
-from core_eval.score.episodes import keys, without_call
-from core_eval.score.twin_fit import fit_json
+from core_eval.score.episodes import fit_json, keys, without_call
 from core_eval.statistics.estimates import Estimate, share_of_sums
 from devices.harm import HarmRule
 from sims.world_type import rule_of, unit_of

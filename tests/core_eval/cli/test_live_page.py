@@ -8,7 +8,7 @@ import pytest
 
 from core_eval.cli.live_page import live_page
 from core_eval.cli.main import main
-from core_eval.live.access import Address
+from core_eval.live.serving import Address
 
 
 @pytest.mark.parametrize(

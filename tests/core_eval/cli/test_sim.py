@@ -11,7 +11,8 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.rig.serve_simulator import ServedSimulator
-from core_eval.rig.simulator_process import RigError, simulator_process
+from core_eval.rig.signals import RigError
+from core_eval.rig.simulator_process import simulator_process
 from firmware_bridge.client import RigClient
 from firmware_bridge.links import open_link
 

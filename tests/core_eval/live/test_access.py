@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from core_eval.live.access import Address, Authorizer
+from core_eval.live.serving import Address, Authorizer
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,10 @@ import pytest
 from episode_start import START
 from live_browser import Browser, open_page
 
-from core_eval.live.access import Address, Authorizer
 from core_eval.live.history import History, PageEvent
 from core_eval.live.live_run import LiveRun, live_run
 from core_eval.live.server import LivePage
-from core_eval.live.serving import serve_page
+from core_eval.live.serving import Address, Authorizer, serve_page
 from core_eval.log import RunLog
 from firmware_bridge import http_server
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from core_eval.cli.main import main
-from core_eval.live.access import Address, Authorizer
 from core_eval.live.folder_view import FolderView
-from core_eval.live.serving import serve_page
+from core_eval.live.serving import Address, Authorizer, serve_page
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,11 @@ from page_measures import measured
 from real_browser import chromium
 
 from configs.rig_config import RigConfig
-from core_eval.live.access import Authorizer
 from core_eval.live.heard_rig import NO_CALLS
 from core_eval.live.history import History
 from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.server import LivePage
-from core_eval.live.serving import serve_page
+from core_eval.live.serving import Authorizer, serve_page
 from core_eval.log import RunLog, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

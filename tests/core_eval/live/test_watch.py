@@ -15,13 +15,12 @@ from real_browser import chromium
 
 from configs.rig_config import RigConfig
 from core_eval.cli.main import main
-from core_eval.live.access import Authorizer
 from core_eval.live.history import History
 from core_eval.live.live_run import live_run, run_report
 from core_eval.live.log_follower import FollowedRun, LogFollower
 from core_eval.live.rig_watcher import watched_rig
 from core_eval.live.server import LivePage
-from core_eval.live.serving import serve_page
+from core_eval.live.serving import Authorizer, serve_page
 from core_eval.log import Event, LogReader, RunLog, StepRow, ignore
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts

@@ -22,9 +22,8 @@ from core_eval.log.liveness import ProcessIdentity
 from core_eval.log.signing import KEY_FILE, own_key
 from core_eval.log.verified import Evidence, Misfit, verify
 from core_eval.log.whole_episode import WholeEpisode, add_episode
-from devices.device import Truth
 from devices.outcome import Outcome
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 
 TURN = Turn("go", 10, 5, 2, 0.1)
 CHAINED = {column.partition(".")[0] for kind in KINDS.values() for column in kind.columns}

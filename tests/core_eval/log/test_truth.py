@@ -16,8 +16,8 @@ from core_eval.log.connection import migrate
 from core_eval.log.pending_rows import WHOLE_EVERY
 from core_eval.log.schema import MIGRATIONS, register
 from core_eval.log.truth_changes import NULL, change, changed, packed, unpacked
-from devices.device import Truth
 from devices.harm import HarmEvent
+from devices.sensors import Truth
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, 0.1, "", "a", NULL])

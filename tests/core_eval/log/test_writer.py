@@ -25,10 +25,9 @@ from core_eval.log import (
     Verdict,
 )
 from core_eval.log.liveness import ProcessIdentity
-from devices.device import Truth
 from devices.harm import HarmEvent
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Sample, Truth
 
 pytestmark = pytest.mark.broker
 

@@ -21,7 +21,8 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
-from core_eval.rig.simulator_process import ProcessMonitor, RigError
+from core_eval.rig.signals import RigError
+from core_eval.rig.simulator_process import ProcessMonitor
 from core_eval.run.episode import EpisodeFailed
 from firmware_bridge.link import LinkError
 from firmware_bridge.serial.link import SerialLink

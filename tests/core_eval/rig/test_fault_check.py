@@ -15,7 +15,7 @@ from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.rig.check import RigReport, check_rig
 from core_eval.rig.fault_check import check_faults
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from firmware_bridge.fault_proxy import Disturbance, FaultProxy
 from firmware_bridge.link import LinkError
 

@@ -19,7 +19,7 @@ from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
 from core_eval.log import LogReader
 from core_eval.rig.opening import open_rig
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.outcome import StopOutcome
 from sims.farm_rover.board_pins import Outputs
 

@@ -25,9 +25,8 @@ from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import StopButton, StopSignals
 from core_eval.run.episode import Episode
 from core_eval.run.episode_start import Assignment
-from devices.device import Emit
 from devices.outcome import Outcome
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample
 from firmware_bridge.approval import Answer, Approver, Question, Reply
 from firmware_bridge.guard import GuardMode
 from pathrig import run

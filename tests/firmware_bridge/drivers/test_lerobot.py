@@ -14,7 +14,7 @@ from standins.feetech_bus import FeetechBus
 from configs.rigs_loader import load_rig
 from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.outcome import Outcome, StopOutcome
 
 pytestmark = [pytest.mark.serial, pytest.mark.stops]

@@ -11,7 +11,7 @@ from driver_rig import Calling, driven, rig_file, said
 from configs.rigs_loader import load_rig
 from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError
 from devices.outcome import StopOutcome
 
 pytest.importorskip("pymodbus")

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from devices.device import Emit, Truth
 from devices.outcome import Outcome, StopOutcome
-from devices.sensors import Sample
+from devices.sensors import Emit, Sample, Truth
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.link import LinkError, Port
 from firmware_bridge.messages import DeviceMessage, Status

@@ -19,8 +19,7 @@ from configs.tasks_loader import load_task
 from core_eval.log import EpisodeLog, RunLog, ignore
 from core_eval.rig.opening import open_rig
 from core_eval.rig.recorder import Recorder
-from core_eval.rig.signals import StopButton, StopSignals
-from core_eval.rig.simulator_process import RigError
+from core_eval.rig.signals import RigError, StopButton, StopSignals
 from core_eval.run.episode import Episode, EpisodeFailed
 from core_eval.run.episode_start import Assignment
 from devices.outcome import StopOutcome
