@@ -14,7 +14,6 @@ from agents.options import ModelOptions, make_options
 from agents.registry import parse_spec
 from configs.exam import BY_EXAM, LLAMA_CPP, Exam, ExamTaken
 from configs.suite_manifest import MeasuredSuite
-from configs.tasks_loader import load_task
 from core_eval.bench.bench import Bench, BenchPlan, Candidate, Tell, no_line
 from core_eval.bench.candidates import candidate
 from core_eval.log import Emit, EpisodeRow, ignore
@@ -124,7 +123,6 @@ class Sweep:
         every = settings(self.factors)
         fresh = plan.fresh or FRESH
         tell(f"{len(every)} settings of {len(names)} models, {fresh} episodes each")
-        task = load_task(plan.places[0][0])
         budget = None if plan.budget is None else plan.budget / len(every)
         counts = []
         for number, setting in enumerate(every, 1):
@@ -136,7 +134,7 @@ class Sweep:
                 candidate(
                     self.models[name, quant],
                     exam,
-                    task,
+                    plan.first_task,
                     tell,
                     known=number > 1,
                     called=self._called(name, setting),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Container
 from pathlib import Path
 from typing import Annotated
 
@@ -14,23 +12,18 @@ from rich.text import Text
 from agents.names import agent_name
 from agents.options import Prompts, make_options
 from configs.exam import BY_EXAM, ExamTaken, load_exam
-from configs.tasks_loader import load_task
 from core_eval.bench.bench import Bench, BenchPlan
-from core_eval.bench.bundle import SweptContent, content_of, write_bundle
+from core_eval.bench.bundle import content_of, write_bundle
 from core_eval.bench.candidates import candidate, specs_of
-from core_eval.bench.sweep import Sweep, Swept
+from core_eval.bench.sweep import Sweep
+from core_eval.cli.bench_sweep import Left, exams_of, run_sweep, tell
 from core_eval.cli.output import Json, UsageError, check_output, console, print_json, write_file
 from core_eval.cli.task_places import EACH_WORLD, task_places
-from core_eval.log import CHARGED, EpisodePlanned, Event, LogReader
-from core_eval.report.page.bench import bench_page, sweep_page
+from core_eval.log import LogReader
+from core_eval.report.page.bench import bench_page
 from core_eval.report.tables.cards import cards_table
-from core_eval.report.tables.columns import terminal_table
-from core_eval.report.tables.sweep import MEANING, effect_columns, setting_columns
-from core_eval.run.config import RunConfig
-from core_eval.score.cards import front
 from core_eval.score.proof import HARMLESS_SHARE
-from core_eval.score.sweep import effects, sentence
-from core_eval.text.visible_text import seconds_text, visible
+from core_eval.text.visible_text import visible
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -115,83 +108,38 @@ def bench(
     )
     if sweep:
         swept = Sweep.of(asked, specs_of(models), sweep)
-        if bundle is not None:
-            _check_only(db, swept.exams(suites))
-        counts = swept.run(plan, db, _tell, _Left())
-        if bundle is not None:
-            told = SweptContent(
-                models=tuple(swept.names), factors=swept.factors, options=swept.options, episodes=counts
-            )
-            write_bundle(bundle, db, content_of(plan, asked, sweep=told))
-            _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
-        _show_sweep(swept, swept.rows(plan, db, counts), plan, out, title, json=json)
+        run_sweep(swept, plan, db, out, bundle, title, json=json)
         return
     known = _known(db, taken)
-    task = load_task(places[0][0])
     candidates = [
-        candidate(spec, asked, task, _tell, known=agent_name(spec) in known) for spec in specs_of(models)
+        candidate(spec, asked, plan.first_task, tell, known=agent_name(spec) in known)
+        for spec in specs_of(models)
     ]
     if len({one.name for one in candidates}) < len(candidates):
         raise UsageError("two of the models have one name: give each another with ?name=NAME")
-    the_bench = Bench(plan, candidates, db, _tell, _Left())
+    the_bench = Bench(plan, candidates, db, tell, Left())
     picked = the_bench.run()
     found = the_bench.result(picked)
     if bundle is not None:
         write_bundle(bundle, db, content_of(plan, asked, candidates, picked))
-        _tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
+        tell(f"{bundle} holds the bundle; check it with `pathrig board build`")
     cards = found.cards
     if out is not None:
         write_file(out, "-o", bench_page(title, found.sentence, f"{taken.name} {taken.digest}", cards, share))
-        _tell(f"{out} holds the page")
+        tell(f"{out} holds the page")
     if json:
         print_json(
             {
                 "exam": taken.model_dump(),
                 "sentence": found.sentence,
-                "front": front(cards),
+                "front": found.front,
                 "cards": [card.as_json() for card in cards],
             }
         )
         return
     screen = console()
-    screen.print(cards_table(cards, front(cards)))
+    screen.print(cards_table(cards, found.front))
     screen.print(Text(visible(found.sentence), style="bold"))
-
-
-def _show_sweep(
-    swept: Sweep, rows: Swept, plan: BenchPlan, out: Path | None, title: str, *, json: bool
-) -> None:
-    """Show the effects of a sweep."""
-    found = effects(swept.factors, rows)
-    told, cards = sentence(found), swept.cards(rows)
-    if out is not None:
-        exam = f"{plan.exam.name} {plan.exam.digest}, and what was changed of it"
-        write_file(out, "-o", sweep_page(title, told, exam, found, cards))
-        _tell(f"{out} holds the page")
-    if json:
-        kept = ("agent", "episodes", "right", CHARGED, "seconds_each_good")
-        shown = [{"setting": card.left} | {key: card.as_json()[key] for key in kept} for card in cards]
-        print_json({"sentence": told, "effects": [one.as_json() for one in found], "settings": shown})
-        return
-    screen = console()
-    screen.print(terminal_table(setting_columns(), cards))
-    screen.print(terminal_table(effect_columns(), found))
-    screen.print(Text(visible(told), style="bold"))
-    screen.print(Text(MEANING, style="dim"))
-
-
-def _tell(line: str) -> None:
-    print(f"pathrig: {visible(line)}", file=sys.stderr, flush=True)
-
-
-class _Left:
-    """Tells of a run, once in a while, how many of its episodes are left, and for how long."""
-
-    EVERY = 10
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, EpisodePlanned) and event.seconds_left and event.place % self.EVERY == 0:
-            _tell(f"  {event.place} of {event.total}, about {seconds_text(event.seconds_left)} left")
 
 
 def _known(db: Path, exam: ExamTaken) -> set[str]:
@@ -200,7 +148,7 @@ def _known(db: Path, exam: ExamTaken) -> set[str]:
     Raises:
         UsageError: they are of another exam.
     """
-    for run, other in _exams(db):
+    for run, other in exams_of(db):
         if other != exam:
             what = "no exam" if other is None else f"exam {other.name} {other.digest}"
             raise UsageError(
@@ -211,20 +159,6 @@ def _known(db: Path, exam: ExamTaken) -> set[str]:
         return set()
     with LogReader(db) as reader:
         return {row.agent for row in reader.episodes()}
-
-
-def _check_only(db: Path, exams: Container[ExamTaken | None]) -> None:
-    """Raise UsageError where a log that becomes a bundle has runs of other exams."""
-    if any(other not in exams for _, other in _exams(db)):
-        raise UsageError(f"--db {db} has runs of other exams, and a bundle holds one sweep: name another log")
-
-
-def _exams(db: Path) -> list[tuple[int, ExamTaken | None]]:
-    """Return the number and the exam of each run of a log; nothing where there is none."""
-    if not db.exists():
-        return []
-    with LogReader(db) as reader:
-        return [(run.id, RunConfig.from_log(run.config).exam) for run in reader.runs()]
 
 
 def _seconds(text: str | None) -> float | None:

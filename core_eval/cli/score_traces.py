@@ -8,24 +8,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from core_eval.cli.output import (
-    UsageError,
-    console,
-    print_faults,
-    replaced_file,
-    warn_of_cycles,
-)
+from configs.suites import scored_suite
+from core_eval.cli.file_parts import parts_of_file
+from core_eval.cli.output import UsageError, console, print_faults, replaced_file, warn_of_cycles
 from core_eval.cli.progress import progress
-
-if TYPE_CHECKING:
-    from configs.tasks_loader import ScoredTasks
-    from core_eval.cli.score_parts import Job, Part
-    from core_eval.cli.workers import Workers
-    from core_eval.report.tables.traces import TraceSummary
-    from core_eval.text.foreign_text import Lines
-
+from core_eval.cli.score_parts import Job, Part
+from core_eval.cli.workers import Workers, in_order
+from core_eval.report.tables.traces import TraceSummary
+from core_eval.score.aggregate import load_aggregate
+from core_eval.text.foreign_text import ForeignTextError, Lines, open_lines
+from core_eval.text.json_text import json_text
 
 LINES_PER_UPDATE = 1000
 
@@ -49,9 +43,6 @@ def score_traces(
     workers: Workers,
 ) -> int:
     """Score trace by trace; write the scores as lines to `out` or standard output, or all as one JSON."""
-    from core_eval.cli.score_parts import Job
-    from core_eval.text.json_text import json_text
-
     if aggregate is not None and out is None and not as_json:
         raise UsageError(
             "--aggregate compares means, which are not printed as lines: give --json or --out FILE"
@@ -62,7 +53,10 @@ def score_traces(
     make = None if out is None and not as_json else _summary(aggregate)
     summary = None if make is None else make()
     scored = failed = 0
-    job = Job(_known_tasks(tasks), str(traces), parameters, make)
+    known = scored_suite(tasks)
+    print_faults(known.malformed)
+    warn_of_cycles(task.automaton for task in known.tasks.values())
+    job = Job(known, str(traces), parameters, make)
     with ExitStack() as stack:
         write: Callable[[str], object] = sys.stdout.write
         insert: Callable[[list[tuple[Any, ...]]], object] | None = None
@@ -106,9 +100,6 @@ def score_traces(
 
 
 def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], None]) -> Iterator[Part]:
-    from core_eval.cli.file_parts import parts_of_file
-    from core_eval.cli.workers import in_order
-
     found = parts_of_file(traces, carried=workers.elsewhere)
     for lines, part in in_order(workers, job.part, found):
         on_bytes(lines.size)
@@ -116,9 +107,6 @@ def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], N
 
 
 def _summary(aggregate: Path | None) -> Callable[[], TraceSummary]:
-    from core_eval.report.tables.traces import TraceSummary
-    from core_eval.score.aggregate import load_aggregate
-
     return partial(TraceSummary, load_aggregate(aggregate))
 
 
@@ -131,16 +119,6 @@ def _print_summary(summary: TraceSummary, gated: bool) -> None:
         shown.print(INEXACT_NOTE)
 
 
-def _known_tasks(ref: str) -> ScoredTasks:
-    """Load the tasks of a file or suite; print malformed tasks and cycles on standard error."""
-    from configs.suites import scored_suite
-
-    known = scored_suite(ref)
-    print_faults(known.malformed)
-    warn_of_cycles(task.automaton for task in known.tasks.values())
-    return known
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[Iterable[bytes]]:
     """Open the lines of the traces, with a progress bar on a terminal.
@@ -148,8 +126,6 @@ def opened(path: Path) -> Iterator[Iterable[bytes]]:
     Raises:
         UsageError: the file cannot be read.
     """
-    from core_eval.text.foreign_text import ForeignTextError, open_lines
-
     try:
         with ExitStack() as stack:
             found = stack.enter_context(open_lines(path))

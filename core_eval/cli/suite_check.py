@@ -15,17 +15,11 @@ from agents.baselines.floors import IDLE
 from agents.baselines.mutated import KINDS as MISTAKES
 from agents.names import agent_name, is_model
 from configs.difficulty import Measured, MeasuredModel, MeasuredTask
-from configs.suites import read_suite
 from core_eval.cli.output import Json, UsageError, console, print_json, write_file
-from core_eval.cli.progress import progress
-from core_eval.cli.suites import Suite, episodes_of, manifest_of, read_manifest
-from core_eval.cli.task_places import task_places
-from core_eval.log import EpisodePlanned, EpisodeRow, RunLog
+from core_eval.cli.suites import Suite, manifest_of, read_manifest, run_agents
+from core_eval.log import EpisodeRow
 from core_eval.report.tables.fitted_table import Table
-from core_eval.run.config import Cell, RunConfig
-from core_eval.run.parts import load_parts
 from core_eval.run.provenance import agent_info
-from core_eval.run.side_by_side import SideBySide
 from core_eval.score.release import Bound, bounds, model_used, separates_nothing, solved_shares
 from core_eval.text.json_text import json_text
 
@@ -67,7 +61,7 @@ def check(
         raise UsageError("-o writes the difficulty that planners measure: add --planners")
     scripted = [*(_planners() if planners else []), *(one for one in given if not is_model(agent_name(one)))]
     agents = list(dict.fromkeys([*agents, *scripted, *given]))
-    episodes = _episodes(suite, agents, seed, db, jobs)
+    episodes = run_agents(suite, agents, seed, db, jobs)
     found = bounds(episodes, IDLE)
     harmful = [row.task for row in episodes if row.agent == "oracle" and row.scores.get("harm_events")]
     ready = bool(found) and all(one.holds for one in found) and not changed and not harmful
@@ -169,34 +163,3 @@ def _measured(
 
 def _planners() -> list[str]:
     return [f"{rate}:{kind}" for rate in KINDS for kind in MISTAKES]
-
-
-def _episodes(suite: str, agents: list[str], seed: int, db: Path, jobs: int) -> list[EpisodeRow]:
-    """Run every agent on every task in the task's own world; return the episodes.
-
-    What the log holds of the suite's tasks as they are now, with the same seed, is not run again.
-    """
-    places, measured = task_places([], [suite], [])
-    tasks = read_suite(suite).tasks
-
-    def kept() -> list[EpisodeRow]:
-        return [row for row in episodes_of(db, suite, tasks) if row.seed == seed] if db.exists() else []
-
-    done = {(row.task, row.agent) for row in kept()}
-    cells = tuple(
-        Cell(task=task, rig=rig, agent=agent)
-        for agent in agents
-        for task, rig in places
-        if (task.rpartition("#")[2], agent_name(agent)) not in done
-    )
-    if cells:
-        config = RunConfig(cells=cells, suites=measured, seed=seed)
-        with progress("episodes", len(cells)) as advance, RunLog(db) as log:
-
-            def emit(event: object) -> None:
-                if isinstance(event, EpisodePlanned):
-                    advance(1)
-
-            SideBySide(config, load_parts(config), log, emit, jobs).start()
-    wanted = {agent_name(agent) for agent in agents}
-    return [row for row in kept() if row.agent in wanted]

@@ -124,6 +124,11 @@ class BenchResult:
     cards: Sequence[Card]
     sentence: str
 
+    @property
+    def front(self) -> list[str]:
+        """The models on the Pareto front."""
+        return front(self.cards)
+
 
 @dataclass(frozen=True)
 class Checked:
