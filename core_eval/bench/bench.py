@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from agents.agent import AgentSpecError, BackendError
 from configs.exam import ExamTaken
 from configs.suite_manifest import MeasuredSuite
-from configs.task import Task
 from configs.task_entry import TaskLimits
-from configs.tasks_loader import load_task
 from core_eval.bench.draws import Draw, by_seed, draws
 from core_eval.log import SLOWED_DOWN, Emit, EpisodeRow, LogReader, RunLog
 from core_eval.run.config import Cell, Place, RunConfig
@@ -87,11 +84,6 @@ class BenchPlan:
     budget: float | None = None
     share: float = HARMLESS_SHARE
     jobs: int = 1
-
-    @cached_property
-    def first_task(self) -> Task:
-        """The task with whose prompt models are measured."""
-        return load_task(self.places[0][0])
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from agents.local_servers import LOCAL_SERVERS, known_name, served_models
 from agents.names import agent_name
 from agents.registry import AGENT_FORMS, agent_maker, model_file, model_options
 from configs.exam import Exam
-from configs.task import Task
-from core_eval.bench.bench import Candidate, Tell
+from configs.tasks_loader import load_task
+from core_eval.bench.bench import BenchPlan, Candidate, Tell
 from core_eval.bench.model_check import check_model
 from core_eval.text.visible_text import seconds_text
 
@@ -60,14 +60,14 @@ def _is_later_part(file: Path) -> bool:
 
 
 def candidate(
-    spec: str, exam: Exam, task: Task, tell: Tell, *, known: bool, called: str | None = None
+    spec: str, exam: Exam, plan: BenchPlan, tell: Tell, *, known: bool, called: str | None = None
 ) -> Candidate:
     """Return a model as a candidate: it is loaded once, and measured on the first prompt of a task.
 
     Args:
         spec: as it was given.
         exam: that it takes.
-        task: whose prompt is its first one.
+        plan: whose first task has its first prompt.
         tell: told what it takes.
         known: whether the log has episodes of it; it is not measured again then.
         called: its name under the exam; None: as without it.
@@ -79,7 +79,7 @@ def candidate(
         size, licence = _file_facts(spec)
         if model_options(own) is None or known:
             return Candidate(own, name, size, licence)
-        found = check_model(own, task)
+        found = check_model(own, load_task(plan.places[0][0]))
     except (AgentSpecError, BackendError) as error:
         tell(f"{name}: cannot be run: {error}")
         return Candidate(spec, name, fault=f"cannot be run: {error}")

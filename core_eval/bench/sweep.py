@@ -134,7 +134,7 @@ class Sweep:
                 candidate(
                     self.models[name, quant],
                     exam,
-                    plan.first_task,
+                    plan,
                     tell,
                     known=number > 1,
                     called=self._called(name, setting),

@@ -112,8 +112,7 @@ def bench(
         return
     known = _known(db, taken)
     candidates = [
-        candidate(spec, asked, plan.first_task, tell, known=agent_name(spec) in known)
-        for spec in specs_of(models)
+        candidate(spec, asked, plan, tell, known=agent_name(spec) in known) for spec in specs_of(models)
     ]
     if len({one.name for one in candidates}) < len(candidates):
         raise UsageError("two of the models have one name: give each another with ?name=NAME")
