@@ -89,6 +89,9 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
     # Hooks of a subclass.
 
+    def check_world(self, world: World) -> None:
+        """Raise WorldError where an initial state that fits the world's model still cannot be."""
+
     @abstractmethod
     def begin(self) -> None:
         """Set the whole state from `self.world`, at device time 0."""
@@ -176,6 +179,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Return to the initial state of the default world with these overrides merged in."""
         try:
             world = merge_world(self.default_world, state)
+            self.check_world(world)
             if faults_of(world).name_things:
                 # The sensors and tools are only known when it is made.
                 type(self)(world, seed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices.drivers.driver_file import Column, DriverFile, Option
+from devices.drivers.templates import render
 from devices.drivers.values import Scalar, Tables, plain_text
 
 Fault = tuple[tuple[str, ...], str]
@@ -24,6 +25,14 @@ class Settings:
     def names(self, rig: str) -> dict[str, str]:
         """Return the placeholders: every option, and `rig`, the device's part of MQTT topics."""
         return {name: plain_text(value) for name, value in self.options.items()} | {"rig": rig}
+
+    def filled(self, template: str, rig: str = "") -> str:
+        """Return a template with these placeholders filled.
+
+        Raises:
+            TemplateError: there is no such name.
+        """
+        return render(template, self.names(rig))
 
 
 def settings_faults(

@@ -11,7 +11,6 @@ from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.settings import Settings
-from devices.drivers.templates import render
 from devices.drivers.tool_driver import DriverFault, Stopped
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal, StopOutcome
@@ -50,7 +49,7 @@ class DriverDevice:
         self.name = device.name
         self.firmware = f"driver {driver.name}"
         self.leave_alone = False
-        self.unattended = render(driver.unattended, settings.names(rig))
+        self.unattended = settings.filled(driver.unattended, rig)
         self._driver = driver
         self.machine = Machine(driver, settings, wire, rig, self._sample)
         self._surface = device

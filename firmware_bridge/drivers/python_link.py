@@ -14,7 +14,6 @@ from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import PythonDriver, load_class
 from devices.drivers.settings import Settings
-from devices.drivers.templates import render
 from devices.error_text import described
 from devices.outcome import Outcome, StopOutcome
 from devices.rig_motion import Event, Motion, RigMotion
@@ -251,6 +250,6 @@ def open_python_driver(
         raise LinkError(f"driver {driver.name}: {error}") from error
     except Exception as error:
         raise LinkError(f"driver {driver.name}: {described(error)}") from error
-    unattended = render(driver.unattended, settings.names(""))
+    unattended = settings.filled(driver.unattended)
     device = PythonDriverDevice(hardware, device_type, name, comes_back=port_comes_back(url))
     return WiredLink(device, device, name, unattended)

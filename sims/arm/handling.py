@@ -10,8 +10,8 @@ import numpy as np
 
 from devices.arm.arm_world import ArmWorld
 from sims.arm import scene_parts
-from sims.arm.aid import NO_AID
 from sims.arm.call_time import CallTime, PassTime
+from sims.arm.motion import NO_AID
 from sims.clock import Clock
 from sims.simulator import CallOptions
 

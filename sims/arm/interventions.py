@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from devices.arm.harm_rules import KEEP_OUT
-from sims.arm.aid import NO_AID, Aid
+from sims.arm.motion import NO_AID, Aid
 from sims.intervention import ChangedCall, Flag, Intervention, by_name
 
 

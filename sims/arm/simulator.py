@@ -12,14 +12,13 @@ from devices.arm.arm_world import ArmWorld
 from devices.arm.gripper_tools import Gripper, Objects, OneObject, Picked, SafetyState, ThingPose
 from devices.tool import NoArguments, ToolArguments, ToolResult
 from sims.arm import scene_parts
-from sims.arm.aid import Aid
 from sims.arm.call_time import LONGEST_SETTLING
 from sims.arm.contact_monitor import ContactMonitor, Curtain
 from sims.arm.free_objects import Slots
 from sims.arm.geometry import Array, array
 from sims.arm.handling import ArmHandling
 from sims.arm.harm_pieces import SAME_EVENT
-from sims.arm.motion import ArmMotion
+from sims.arm.motion import Aid, ArmMotion
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
 from sims.simulator import CallOptions, Simulator

@@ -13,12 +13,10 @@ import numpy as np
 from devices.arm.things import GRIP_HEIGHT
 from devices.robotic_arm.world import BenchWorld
 from sims.arm import scene_parts
-from sims.arm.aid import NO_AID
 from sims.arm.call_time import TICK
 from sims.arm.geometry import Array, wrapped
 from sims.arm.handling import ArmHandling
-from sims.arm.motion import MotionLimits, steps
-from sims.harm_ledger import HarmLedger
+from sims.arm.motion import NO_AID, MotionLimits, steps
 from sims.robotic_arm import detour, scene
 from sims.robotic_arm.harm_monitor import BenchMonitor
 from sims.robotic_arm.motion import BenchMotion
@@ -88,7 +86,8 @@ class BenchHandling(ArmHandling[BenchWorld]):
             count += steps(seconds)
 
         memo: dict[int, Any] = {id(thing): thing for thing in (self.world, self._physics.bench)}
-        memo |= {id(self.time.pass_time): run, id(self._monitor.pieces.ledger): HarmLedger()}
+        ledger = self._monitor.pieces.ledger
+        memo |= {id(self.time.pass_time): run, id(ledger): type(ledger)()}
         twin = copy.deepcopy(self, memo)
         twin.time.begin(None)
         twin._begin(call, target, closing)

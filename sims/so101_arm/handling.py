@@ -11,10 +11,9 @@ import numpy as np
 from devices.arm.things import GRIP_HEIGHT, BenchObject
 from devices.so101_arm.world import DOWN, So101World
 from sims.arm import scene_parts
-from sims.arm.aid import NO_AID
 from sims.arm.geometry import Array, UnreachableError, wrapped
 from sims.arm.handling import ArmHandling
-from sims.arm.motion import steps
+from sims.arm.motion import NO_AID, steps
 from sims.so101_arm.harm_monitor import So101Monitor
 from sims.so101_arm.kinematics import Kinematics
 from sims.so101_arm.motion import So101Motion, So101Program

@@ -9,9 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from core_eval.path.calls import CallStatus
 from devices.arm.gripper_tools import Placed
-from devices.outcome import Outcome
 from devices.so101_arm.harm_rules import HARM_RULES
 from devices.so101_arm.interlocks import SO101_INTERLOCKS, So101View
 from devices.so101_arm.tools import SO101_ARM, Joints, Place, So101TipPose
@@ -20,7 +18,6 @@ from devices.tool import NoArguments, ToolResult
 from sims.arm.geometry import Array, UnreachableError
 from sims.arm.interventions import ARM_INTERVENTIONS
 from sims.arm.simulator import PLACE, GripperArm, rounded
-from sims.overrides import WorldError, merge_world
 from sims.simulator import CallOptions
 from sims.so101_arm import assets
 from sims.so101_arm.handling import So101Handling
@@ -54,17 +51,12 @@ class So101Simulator(GripperArm[So101World]):
         self.firmware = f"pathrig-sim-so101 (MuJoCo {mujoco.__version__}, {package})"
         super().__init__(world, seed)
 
-    def init(self, state: Mapping[str, Any], seed: int) -> Outcome:
-        """Return to the initial state of the default world with these overrides merged in."""
-        try:
-            world = merge_world(self.default_world, state)
-            joints_at(world, "pose")
-            joints_at(world, "home")
-        except WorldError as error:
-            return Outcome(CallStatus.INVALID, code="bad_state", message=str(error), t=self.clock.now)
-        return super().init(state, seed)
-
     # The base's hooks.
+
+    def check_world(self, world: So101World) -> None:
+        """Raise WorldError where the arm cannot stand as the world says."""
+        joints_at(world, "pose")
+        joints_at(world, "home")
 
     def begin_physics(self) -> None:
         """Build the table anew and let the objects settle."""

@@ -12,9 +12,8 @@ from pydantic import Field
 
 from devices.harm import HarmRule
 from devices.tool import ToolResult
-from sims.software.history import Undo
 from sims.software.lasting import Lasting
-from sims.software.remedies import act, standing
+from sims.software.remedies import Undo, act, standing
 from sims.software.tool_method import read, write
 from sims.software.world import Part, SoftwareState, SoftwareWorld, world_of
 

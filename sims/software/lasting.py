@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pickle import dumps, loads
-from typing import Any
+from typing import Any, TypeVar
 
 from devices.harm import HarmRule
+
+Copied = TypeVar("Copied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +118,10 @@ def put(state: Any, items: str, name: str, item: Any) -> None:
     elif item is None:
         held.pop(name, None)
     else:
-        held[name] = loads(dumps(item))
+        held[name] = copied(item)
+
+
+def copied(what: Copied) -> Copied:
+    """Return a copy, several times as fast as copy.deepcopy."""
+    copy: Copied = loads(dumps(what))
+    return copy

@@ -16,7 +16,7 @@ from pydantic import create_model
 from devices.harm import HarmRule
 from devices.tool import Effect, NoArguments, Tool, ToolArguments, ToolResult
 from sims.software.flows import Flow
-from sims.software.history import Undo
+from sims.software.remedies import Undo
 
 Method = TypeVar("Method", bound=Callable[..., ToolResult])
 MARK = "_tool_mark"

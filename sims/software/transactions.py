@@ -11,9 +11,8 @@ from devices.harm import HarmRule
 from devices.tool import ToolArguments, ToolResult
 from sims.intervention import ChangedCall, Intervention
 from sims.software.flows import Flow
-from sims.software.history import Undo
 from sims.software.lasting import Lasting
-from sims.software.remedies import act, standing
+from sims.software.remedies import Undo, act, standing
 from sims.software.tool_method import read, write
 from sims.software.world import Part, SoftwareState, SoftwareWorld, world_of
 

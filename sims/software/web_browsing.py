@@ -12,9 +12,8 @@ from pydantic import Field
 from devices.harm import HarmRule
 from devices.tool import ToolResult
 from sims.intervention import ChangedCall, Intervention
-from sims.software.history import Deed
 from sims.software.lasting import Lasting
-from sims.software.remedies import act, standing
+from sims.software.remedies import Deed, act, standing
 from sims.software.tool_method import read, write
 from sims.software.world import Part, SoftwareState, SoftwareWorld, world_of
 

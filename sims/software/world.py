@@ -7,7 +7,6 @@ with the initial one. `world_of` makes of them the `WorldType` that is registere
 from __future__ import annotations
 
 import inspect
-import pickle
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -25,9 +24,8 @@ from sims.intervention import Intervention, by_name
 from sims.overrides import WorldError
 from sims.simulator import CallOptions, Simulator
 from sims.software.flows import LEAST, Lot, Lots
-from sims.software.history import Deed, History
-from sims.software.lasting import Held, Lasting, Left, get
-from sims.software.remedies import NOT_DONE
+from sims.software.lasting import Held, Lasting, Left, copied, get
+from sims.software.remedies import NOT_DONE, Deed, History
 from sims.software.tool_method import Mark, marks_of, tools_of
 from sims.world_type import WorldType
 
@@ -186,8 +184,7 @@ class SoftwareWorld(Simulator[State]):
         return self.state.model_dump(mode="json", exclude={"sensors", "faults"})
 
     def _copied(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        # Several times as fast as copy.deepcopy.
-        return dict(pickle.loads(pickle.dumps(dict(parts))))
+        return copied(dict(parts))
 
     def coarse_state(self) -> dict[str, Any]:
         """The state: a check of the end state reads the whole data base."""
@@ -246,8 +243,7 @@ class SoftwareWorld(Simulator[State]):
         self._harm = []
         before = self.state
         if mark.effect is not Effect.READ:
-            # Several times as fast as copy.deepcopy.
-            self.state = pickle.loads(pickle.dumps(state))
+            self.state = copied(state)
         for held in self._held if as_recorded else ():
             held.as_recorded(self.state)
         try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from core_eval.harm.verdict import NOT_COUNTED
-from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, PairRow, RunRow, StepRow
+from core_eval.log import DeviationRow, EpisodeRow, LogReader, PairRow, RunRow, StepRow
 from core_eval.log.rows import logged_calls
 from core_eval.path.calls import StepKind
+from core_eval.report.page.event_choice import HarmView, harm_views
 from core_eval.report.page.transcript import (
     Facts,
     Folded,
@@ -24,41 +25,16 @@ from core_eval.report.page.transcript import (
     tool_set,
 )
 from core_eval.report.pictures.automaton_drawing import NarrowDrawing, narrow_drawing
-from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line
-from core_eval.report.pictures.event_drawing import event_svg
+from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, play_data
 from core_eval.report.pictures.event_pictures import EventPicture
-from core_eval.report.pictures.field_shapes import Field, Point, driven_way, field_of
+from core_eval.report.pictures.field_shapes import driven_way, field_of
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words
-from core_eval.report.tables.harm_summary import (
-    EpisodeHarm,
-    charge_text,
-    event_text,
-    evidence_text,
-    exposure,
-)
+from core_eval.report.tables.harm_summary import EpisodeHarm
 from core_eval.report.tables.texts import call_text, expected_calls, score_cell
 from core_eval.rules.episode import RuleAtEnd, rules_at_end
 from core_eval.score.episodes import by_twin, fit_words, is_bad_fit
 from core_eval.score.metrics import METRICS, RANKING, Metric
 from core_eval.score.repeated import passed
-from core_eval.text.json_text import json_text
-from devices.harm import HarmRule
-from sims.world_type import rule_of
-
-
-@dataclass(frozen=True)
-class HarmView:
-    """A harm event with what shows it; `drawing` is empty where no sensor has a sample."""
-
-    row: HarmRow
-    word: str
-    rule: HarmRule | None
-    words: str
-    charged: str
-    exposure: str
-    evidence: str
-    drawing: Markup
-    picture: EventPicture | None
 
 
 @dataclass(frozen=True)
@@ -125,20 +101,7 @@ def episode_view(
     """
     row, events, thresholds = found.row, found.events, found.thresholds
     steps, samples, truth = reader.steps(row.id), reader.samples(row.id), reader.truth(row.id)
-    harm = [
-        HarmView(
-            row=event,
-            word=thresholds.word(event),
-            rule=rule_of(row.device, event.kind),
-            words=event_text(row.device, event),
-            charged=charge_text(event),
-            exposure=exposure(rule_of(row.device, event.kind), event.exposure),
-            evidence="" if event.observed is None else evidence_text(event.evidence),
-            drawing=drawings.get(place) or Markup(event_svg(event, samples)),
-            picture=pictures.get(place),
-        )
-        for place, event in enumerate(events)
-    ]
+    harm = harm_views(found, samples, drawings, pictures)
     off_path = {deviation.k: deviation for deviation in found.deviations}
     undone = {pair.later: pair for pair in row.pairs}
     driven = driven_way(truth)
@@ -201,43 +164,3 @@ def _good_or_bad(row: EpisodeRow, metric: Metric) -> str:
     if value is None or not (metric.kind == "flag" or metric.name in (*RANKING[1:], "unobserved_cost")):
         return ""
     return "bad" if bool(value) == metric.less_is_better else "good"
-
-
-MOST = 240
-"""Points of the way; of more, every second, third or so."""
-
-TimedWay = Sequence[tuple[float, Point]]
-
-
-def play_data(
-    line: EpisodeTimeLine | None,
-    steps: Sequence[StepRow],
-    field: Field | None,
-    driven: TimedWay,
-    at: Callable[[Point], Point] | None,
-) -> str | None:
-    """Return it as JSON; None where nothing has a device time.
-
-    Args:
-        line: the time line, whose scale gives the place of a moment, % of the width.
-        steps: the calls.
-        field: the map, if there is one.
-        driven: the machine's way with device times, s; else it jumps from stop to stop.
-        at: the place of a position on the map.
-    """
-    if line is None:
-        return None
-    times = {step.k: step.t_device for step in steps if step.t_device is not None}
-    calls = [[step.k, times[step.k] - (step.duration or 0.0)] for step in steps if step.k in times]
-    way: TimedWay = driven
-    if field is not None and not driven:
-        first = line.scale.values[0]
-        way = [
-            (first if stop.k is None else times[stop.k], (stop.x, stop.y))
-            for stop in field.stops
-            if stop.k is None or stop.k in times
-        ]
-    thin = way[:: max(1, -(-len(way) // MOST))]
-    thin = [*thin, *way[-1:]] if way and thin[-1] != way[-1] else thin
-    places = [] if at is None else [[round(t, 2), *(round(one, 1) for one in at(spot))] for t, spot in thin]
-    return json_text({"times": line.scale.values, "places": line.scale.places, "calls": calls, "way": places})

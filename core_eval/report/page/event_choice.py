@@ -1,8 +1,9 @@
-"""Selects the harm events of a log that are drawn closely, traces them, and draws them."""
+"""The harm events of a page: what is said of each, and which are traced and drawn closely."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -12,13 +13,60 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_
 from core_eval.harm.replay import ReplayError
 from core_eval.log import EpisodeRow, HarmRow, LogReader, SampleRow
 from core_eval.report.pictures.event_drawing import event_svg, sensors_of
-from devices.harm import HarmEvent
+from core_eval.report.pictures.event_pictures import EventPicture
+from core_eval.report.tables.harm_summary import (
+    EpisodeHarm,
+    charge_text,
+    event_text,
+    evidence_text,
+    exposure,
+)
+from devices.harm import HarmEvent, HarmRule
 from sims.world_type import rule_of, unit_of
 
 DRAWINGS = 12
 """Maximum number of events that are drawn closely, of the episodes with the most harm: each needs a replay.
 """
 DRAWN_PER_EPISODE = 2
+
+
+@dataclass(frozen=True)
+class HarmView:
+    """A harm event with what shows it; `drawing` is empty where no sensor has a sample."""
+
+    row: HarmRow
+    word: str
+    rule: HarmRule | None
+    words: str
+    charged: str
+    exposure: str
+    evidence: str
+    drawing: Markup
+    picture: EventPicture | None
+
+
+def harm_views(
+    found: EpisodeHarm,
+    samples: Sequence[SampleRow],
+    drawings: Mapping[int, Markup],
+    pictures: Mapping[int, EventPicture],
+) -> list[HarmView]:
+    """Return the view of each event of an episode; `drawings` and `pictures` are by the event's index."""
+    device, thresholds = found.row.device, found.thresholds
+    return [
+        HarmView(
+            row=event,
+            word=thresholds.word(event),
+            rule=(rule := rule_of(device, event.kind)),
+            words=event_text(device, event),
+            charged=charge_text(event),
+            exposure=exposure(rule, event.exposure),
+            evidence="" if event.observed is None else evidence_text(event.evidence),
+            drawing=drawings.get(place) or Markup(event_svg(event, samples)),
+            picture=pictures.get(place),
+        )
+        for place, event in enumerate(found.events)
+    ]
 
 
 def close_drawings(reader: LogReader, episodes: Iterable[EpisodeRow]) -> dict[int, dict[int, Markup]]:

@@ -5,14 +5,16 @@ Each row is a strip whose positions are shares of its width, so letters keep the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
 from core_eval.log import EpisodeRow, HarmRow, SampleRow, StepRow, TruthRow
+from core_eval.report.pictures.field_shapes import Field, Point
 from core_eval.report.pictures.plot import Scale, path, short_number, spread_over, text, ticks
 from core_eval.report.tables.texts import call_text
+from core_eval.text.json_text import json_text
 from core_eval.text.visible_text import seconds_text, visible
 from devices.harm import limit_of, signal_of
 from sims.world_type import rule_of, unit_of
@@ -27,7 +29,11 @@ LONG_TAIL, RECORD_SHARE = 2.0, 75.0
 POINTS = 400
 """Points of a step line at most; where there are more, the least and the greatest of each stretch stay."""
 
+MOST_OF_WAY = 240
+"""Points of the machine's way; of more, every second, third or so."""
+
 Points = Sequence[tuple[float, Any]]
+TimedWay = Sequence[tuple[float, Point]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,3 +304,37 @@ def _axis(span: Scale) -> str:
 
 def _word(value: Any) -> str:
     return short_number(value) if isinstance(value, float) else str(value)
+
+
+def play_data(
+    line: EpisodeTimeLine | None,
+    steps: Sequence[StepRow],
+    field: Field | None,
+    driven: TimedWay,
+    at: Callable[[Point], Point] | None,
+) -> str | None:
+    """Return what a page plays of an episode, as JSON; None where nothing has a device time.
+
+    Args:
+        line: the time line, whose scale gives the place of a moment, % of the width.
+        steps: the calls.
+        field: the map, if there is one.
+        driven: the machine's way with device times, s; else it jumps from stop to stop.
+        at: the place of a position on the map.
+    """
+    if line is None:
+        return None
+    times = {step.k: step.t_device for step in steps if step.t_device is not None}
+    calls = [[step.k, times[step.k] - (step.duration or 0.0)] for step in steps if step.k in times]
+    way: TimedWay = driven
+    if field is not None and not driven:
+        first = line.scale.values[0]
+        way = [
+            (first if stop.k is None else times[stop.k], (stop.x, stop.y))
+            for stop in field.stops
+            if stop.k is None or stop.k in times
+        ]
+    thin = way[:: max(1, -(-len(way) // MOST_OF_WAY))]
+    thin = [*thin, *way[-1:]] if way and thin[-1] != way[-1] else thin
+    places = [] if at is None else [[round(t, 2), *(round(one, 1) for one in at(spot))] for t, spot in thin]
+    return json_text({"times": line.scale.values, "places": line.scale.places, "calls": calls, "way": places})

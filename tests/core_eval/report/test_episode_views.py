@@ -15,12 +15,11 @@ import pytest
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, HarmRow, LogReader, SampleRow
 from core_eval.path import Call, compile_plan
-from core_eval.report.page.episode import play_data
 from core_eval.report.page.grid import world_grid
 from core_eval.report.pictures.agent_charts import scatters
 from core_eval.report.pictures.automaton_drawing import WIDTH, narrow_drawing
 from core_eval.report.pictures.call_strip import call_strip
-from core_eval.report.pictures.episode_time_line import episode_time_line, thinned
+from core_eval.report.pictures.episode_time_line import episode_time_line, play_data, thinned
 from core_eval.report.pictures.event_drawing import event_svg
 from core_eval.report.pictures.field_shapes import driven_way, field_of, reported_way
 from core_eval.report.pictures.field_view import FieldView, field_view, key_words, ranges

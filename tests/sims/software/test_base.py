@@ -17,8 +17,7 @@ from devices.faults import Fault, Faults
 from devices.harm import HarmRule
 from devices.sensors import SensorSpec
 from devices.tool import Effect, ToolResult
-from sims.software.history import Undo
-from sims.software.remedies import DoneBefore, act, standing
+from sims.software.remedies import DoneBefore, Undo, act, standing
 from sims.software.tool_method import read, write
 from sims.software.world import SoftwareState, SoftwareWorld, world_of
 
