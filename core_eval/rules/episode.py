@@ -50,7 +50,7 @@ class EpisodeRules:
         return self._monitor.end()
 
 
-def as_logged(finding: Finding, mode: GuardMode) -> dict[str, Any]:
+def logged_finding(finding: Finding, mode: GuardMode) -> dict[str, Any]:
     """Return a violation as the log keeps it."""
     rule = finding.rule
     return {

@@ -12,7 +12,7 @@ from core_eval.harm.twin.foresight import Foresight
 from core_eval.harm.twin.logged_episode import LoggedCall
 from core_eval.log import Emit, EpisodeRow
 from core_eval.path import Call
-from core_eval.run.episode_start import model_of
+from core_eval.rig.known_rig import model_of
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample
 from firmware_bridge.guard import Breach, RuleAction

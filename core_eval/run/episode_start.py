@@ -1,8 +1,8 @@
-"""The start of an episode: its parameters, its rig's twin, what the host knows of the rig, the log's row."""
+"""The start of an episode: its parameters, and the log's row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,23 +10,17 @@ from typing import Any
 from agents.agent import Agent, Limits
 from agents.names import agent_name, without_folders
 from agents.registry import model_options
-from configs.rig_config import RigConfig
 from configs.task import Task
 from configs.task_entry import TaskLimits
-from configs.twin_config import TwinConfig, default_twin, resolved
-from configs.worlds_loader import World, load_world, merged_state
 from core_eval.log import Definition, EpisodeStart
 from core_eval.path import Call
-from core_eval.rig.links import is_driven
+from core_eval.rig.known_rig import twin_of
 from core_eval.rig.session import RigSession
 from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info
-from core_eval.run.resource_usage import Meter
 from core_eval.run.told_prompt import told_prompt
 from core_eval.text.streams import stream, world_stream
-from devices.known_state import KnownState
 from firmware_bridge.guard import GuardMode
-from sims.world_type import world_of_device
 
 
 @dataclass(frozen=True)
@@ -132,61 +126,3 @@ def episode_limits(task: Task, agent_spec: str, asked: TaskLimits) -> Limits:
     limits = Limits(**(task.limits.model_dump(exclude_none=True) | asked.model_dump(exclude_none=True)))
     options = model_options(agent_spec)
     return limits if options is None else options.limits(limits)
-
-
-def twin_of(rig: RigConfig, task: Task) -> dict[str, Any] | None:
-    """Return the configuration of the twin that assesses harm, for the log; None if the rig sends truth."""
-    if rig.truth and (rig.twin is None or rig.world is not None):
-        return None
-    twin = model_of(rig, task)
-    return None if twin is None else twin.model_dump(mode="json")
-
-
-def model_of(rig: RigConfig, task: Task) -> TwinConfig | None:
-    """Return the twin of a rig, by default one that has its world or the task's; None where none is known."""
-    twin = rig.twin
-    if twin is None and rig.world is not None:
-        twin = TwinConfig(world=rig.world)
-    if twin is None and task.world is not None:
-        twin = default_twin(task.world)
-    return None if twin is None else resolved(twin, physical=rig.world is None)
-
-
-def meter_of(rig: RigConfig, usual: Callable[[], Meter | None]) -> Callable[[], Meter | None]:
-    """Return what makes the meter that a rig's file names, once that is open; `usual` where it names none."""
-    if rig.meter is None:
-        return usual
-    # It needs the wires of the drivers, which a run without a meter does not.
-    from core_eval.run.rig_meter import rig_meter
-
-    return rig_meter(rig.meter).meter
-
-
-def world_of_rig(config: RigConfig, simulates: World | None) -> World | None:
-    """Return the rig's `site`, else its twin's world, else the world it simulates; None if it has none."""
-    layout = config.site or (None if config.twin is None else config.twin.world)
-    return simulates if layout is None else load_world(layout)
-
-
-def known_rig(
-    config: RigConfig, simulates: World | None, task: Task, *, simulated: bool, stopped: bool = False
-) -> KnownState | None:
-    """Return the knowledge at the start of an episode; None for a device without known interlocks.
-
-    Of a device file's registers, those that a stop sets are known, if the rig has confirmed a stop. The
-    layout of a physical rig is its `site` or its twin's world; that of a simulator is its world with the
-    task's overrides. The initial pose is known only for a simulator that this host has started.
-    """
-    if task.device.rules is not None:
-        return task.device.rules.known_state(stopped=stopped)
-    kind = world_of_device(task.device.name)
-    if kind is None or kind.device != task.device or kind.known_state is None or is_driven(config):
-        return None
-    site = world_of_rig(config, simulates)
-    world = None
-    if site is not None:
-        world = merged_state(site, task.init) if simulated else site.state
-    ours = config.spawn or config.in_process
-    if world is not None and not isinstance(world, kind.state):
-        return None
-    return kind.known_state(world, simulated and ours)

@@ -16,8 +16,8 @@ from configs.task import Task
 from configs.tasks_loader import task_builder
 from configs.worlds_loader import load_world, merged_state
 from core_eval.log import LogReader, StepRow
+from core_eval.rig.known_rig import model_of, world_of_rig
 from core_eval.run.config import RunConfig
-from core_eval.run.episode_start import model_of, world_of_rig
 from core_eval.run.varied_start import VariedStarts
 from core_eval.verify.static_checks import missing_tools
 from devices.device_type import an

@@ -10,8 +10,8 @@ from configs.twin_config import TwinParameter
 from configs.twin_writer import rig_file, rounded, with_parameters, write_parameters
 from configs.yaml_file import load_yaml
 from configs.yaml_text import parse_yaml
+from core_eval.rig.known_rig import twin_of
 from core_eval.run.config import Cell, RunConfig
-from core_eval.run.episode_start import twin_of
 from core_eval.run.parts import load_parts
 
 pytestmark = pytest.mark.broker

@@ -12,7 +12,7 @@ from configs.rig_config import RigConfig
 from configs.rigs_loader import load_rig
 from configs.tasks_loader import load_task
 from configs.worlds_loader import load_world
-from core_eval.run.episode_start import known_rig
+from core_eval.rig.known_rig import known_rig
 from devices.known_state import KnownState
 from devices.outcome import Refusal
 

@@ -47,7 +47,7 @@ for _name in (
     import_module(_name)
 
 ROOMS = ("firmware_bridge.", "core_eval.rig.", "devices.rig_motion", "paho.mqtt.client")
-MODULES = ("core_eval.run.episode",)
+MODULES = ("core_eval.run.episode", "core_eval.run.loop")
 system.SOCKET.create_connection = lambda *at, **how: broker.BROKER[0].connect(*at, **how)
 OTHERS: list[tuple[Any, Any]] = [
     (threading, system.THREADING),
