@@ -55,6 +55,7 @@ class RigClient:
 
     Attributes:
         rig: what is known of whether the rig moves.
+        peer: what its messages say.
         guard: loads the guard on the device's chip.
     """
 
@@ -78,12 +79,12 @@ class RigClient:
             link.keeper.on_noted = on_noted
         self._clock = clock
         callbacks = Callbacks(on_sample, on_truth, on_status, on_noted, self._greet)
-        self._peer = Peer(link.name, callbacks, clock)
-        self._probe = Probe(link, self._peer)
-        self.guard = GuardLoader(link, self._peer, self._probe)
-        self._requests = Requests(link, self._peer, self._probe, retry_after)
-        self._stop = EmergencyStop(link, self._peer, self._probe, clock)
-        self._heartbeat = Heartbeat(link, self._peer, self._probe, clock)
+        self.peer = Peer(link.name, callbacks, clock)
+        self._probe = Probe(link, self.peer)
+        self.guard = GuardLoader(link, self.peer, self._probe)
+        self._requests = Requests(link, self.peer, self._probe, retry_after)
+        self._stop = EmergencyStop(link, self.peer, self._probe, clock)
+        self._heartbeat = Heartbeat(link, self.peer, self._probe, clock)
         self._freeze_watch = FreezeWatch(link.keeper, self._frozen)
         self._attached = self._barred = self._is_down = False
 
@@ -96,17 +97,12 @@ class RigClient:
     @property
     def status(self) -> wire.Status | None:
         """The rig's last status."""
-        return self._peer.status
+        return self.peer.status
 
     @property
     def dropped(self) -> int:
         """Frames with a wrong checksum, without a message, or with a second, different result of a call."""
-        return self._peer.unfit + self._peer.contradictions + self._link.dropped
-
-    @property
-    def conflict(self) -> str | None:
-        """Why this rig must not be driven: two devices answer under its name; one line."""
-        return self._peer.conflict
+        return self.peer.unfit + self.peer.contradictions + self._link.dropped
 
     @property
     def stop_error(self) -> str:
@@ -132,7 +128,7 @@ class RigClient:
             LinkError: no response within `timeout` seconds, two devices answer, or another host drives the
                 rig.
         """
-        peer = self._peer
+        peer = self.peer
         if timeout is None:
             timeout = max(OPEN_SECONDS, self._link.boot_seconds)
         deadline = self._clock.now() + timeout
@@ -171,7 +167,7 @@ class RigClient:
     def init(self, state: Mapping[str, Any], seed: int, timeout: float = 10.0) -> Outcome:
         """Set a simulator's initial state with these overrides; the code is `no_answer` without an answer."""
         message = wire.Init.model_construct(id=secrets.token_hex(6), state=dict(state), seed=seed)
-        self._peer.init_id = message.id
+        self.peer.init_id = message.id
         return self._requests.run(message, timeout)
 
     def call(
@@ -209,7 +205,7 @@ class RigClient:
 
         Return None if the device's clock is not known, so that no `not_after` can be given.
         """
-        now = self._peer.clock.device_ms(self._clock.now())
+        now = self.peer.clock.device_ms(self._clock.now())
         if now is None:
             return None
         message = wire.Call.model_construct(
@@ -255,19 +251,19 @@ class RigClient:
         Raises:
             LinkError: no answer, or the link is down.
         """
-        self._peer.reading = None
+        self.peer.reading = None
         self._probe.ping(1.0)
-        return self._peer.reading
+        return self.peer.reading
 
     def drain(self, timeout: float = 2.0) -> bool:
         """Wait until all samples and truth that the rig has sent are delivered, and return whether they are.
 
         A pong arrives after them. Of a rig without ping, no message must arrive for 0.2 s instead.
         """
-        if self._peer.pongs:
+        if self.peer.pongs:
             return self._probe.measure(timeout)
         deadline = self._clock.now() + timeout
-        while (quiet := self._clock.now() - self._peer.last_heard) < 0.2:
+        while (quiet := self._clock.now() - self.peer.last_heard) < 0.2:
             if self._clock.now() >= deadline:
                 return False
             self._clock.sleep(0.2 - quiet)
@@ -281,13 +277,13 @@ class RigClient:
         """
         lost_at = self._clock.now()
         if not self._link.connected:
-            lost_at = min(lost_at, self._peer.down_since)
-        elif self._peer.pongs:
-            lost_at = min(lost_at, self._peer.last_heard)
+            lost_at = min(lost_at, self.peer.down_since)
+        elif self.peer.pongs:
+            lost_at = min(lost_at, self.peer.last_heard)
         deadline = lost_at + timeout
         while True:
-            if self._peer.conflict is not None:
-                raise LinkError(self._peer.conflict)
+            if self.peer.conflict is not None:
+                raise LinkError(self.peer.conflict)
             if self._requests.ended is not None:
                 raise LinkError(self._requests.ended)
             left = deadline - self._clock.now()
@@ -310,7 +306,7 @@ class RigClient:
         stop = None
         if safe and not self._barred and self._attached:
             # The stop is sent to an absent rig too, but its confirmation is not awaited.
-            stop = self.estop(timeout=0.0 if self._peer.present is None else CLOSE_SECONDS)
+            stop = self.estop(timeout=0.0 if self.peer.present is None else CLOSE_SECONDS)
         self.abandon("the link was closed")
         return stop
 
@@ -327,13 +323,13 @@ class RigClient:
     def _attach(self) -> None:
         if not self._attached:
             self._attached = True
-            self._link.attach(self._peer.take, self._link_changed)
+            self._link.attach(self.peer.take, self._link_changed)
 
     def _link_changed(self, up: bool) -> None:
-        down_since, was_down = self._peer.down_since, self._is_down
+        down_since, was_down = self.peer.down_since, self._is_down
         self._is_down = not up
         self.rig.on(Event.FIND if up else Event.LOSE)
-        self._peer.link_changed(up)
+        self.peer.link_changed(up)
         if self._on_noted is not None and up is was_down:
             seconds = round(self._clock.now() - down_since, 3)
             self._on_noted("link back" if up else "link lost", {"seconds": seconds} if up else {})

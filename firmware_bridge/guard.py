@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from queue import SimpleQueue
@@ -13,8 +13,6 @@ from core_eval.path.patterns import Pattern, parse_pattern
 from firmware_bridge.approval import Approver, Question, TerminalApprover
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
     from core_eval.path import Call, StepVerdict
     from devices.known_state import KnownState
     from devices.sensors import Sample
@@ -185,7 +183,12 @@ class Guard:
             sample = self._samples.get()
             if self._known is not None:
                 self._known.on_sample(sample)
-        what = "; ".join([_in_words(verdict), *map(str, breaches)])
+        harmful = verdict.kind == StepKind.HARMFUL
+        what = f"{verdict.kind} in state {verdict.state_before}"
+        if harmful:
+            why = "no symbol of the task matches this call"
+            what = f"{what}: {why if verdict.symbol is None else f'{verdict.symbol} is not allowed there'}"
+        what = "; ".join([what, *map(str, breaches)])
         if call.name in self._safe:
             return GuardDecision("allow", f"a safe call; {what}")
         outside = None if self._envelope is None else self._envelope.leaves(call.name, call.arguments)
@@ -195,7 +198,6 @@ class Guard:
         if outside is not None:
             reason = f"outside the site's limits: {outside}"
             return self._refuse(reason, harmful=True, code="site", message=outside)
-        harmful = verdict.kind == StepKind.HARMFUL
         held_back = self._held_back(call, harmful=harmful)
         if held_back is not None:
             if self.mode is not GuardMode.OBSERVE:
@@ -244,14 +246,3 @@ class Guard:
                 return GuardDecision("estop", reason, message=reason, by_person=True)
         reason = f"not approved; {what}"
         return GuardDecision("block", reason, message=reason)
-
-
-def _in_words(verdict: StepVerdict) -> str:
-    if verdict.kind != StepKind.HARMFUL:
-        return f"{verdict.kind} in state {verdict.state_before}"
-    why = (
-        "no symbol of the task matches this call"
-        if verdict.symbol is None
-        else f"{verdict.symbol} is not allowed there"
-    )
-    return f"harmful in state {verdict.state_before}: {why}"

@@ -90,6 +90,8 @@ class Link(ABC):
     """The URL without password, for messages."""
     default_max_frame: int | None = None
     """Bytes of the longest frame if the device's status states none; None: no limit."""
+    dropped: int = 0
+    """Number of frames that were too long or had a wrong checksum."""
     frame_overhead: int = 0
     """Bytes that framing adds to a payload."""
     boot_seconds: float = 0.0
@@ -133,11 +135,6 @@ class Link(ABC):
     def stop_owed(self) -> bool:
         """Whether a stop could not be sent, and can be once the lost wire is back."""
         return False
-
-    @property
-    def dropped(self) -> int:
-        """Number of frames with a wrong checksum."""
-        return 0
 
     @abstractmethod
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:

@@ -208,7 +208,14 @@ class Peer:
             if self._callbacks.sample is not None:
                 self._callbacks.sample(Sample(message.sensor, message.value, message.t))
         elif self._callbacks.truth is not None:
-            self._callbacks.truth(_truth(message, self.init_id))
+            events = tuple(
+                HarmEvent(**{key: value for key, value in event.items() if key in _EVENT_KEYS})
+                for event in message.events
+                if event.keys() >= _EVENT_KEYS
+            )
+            # The truth of the last init belongs to no call.
+            call_id = None if message.id in (None, self.init_id) else str(message.id)
+            self._callbacks.truth(Truth(message.t, call_id, message.state, events))
 
     def _take_result(self, result: wire.Result) -> None:
         """Take the first result of an id as its answer; report a later one that differs."""
@@ -293,14 +300,3 @@ def _content(result: wire.Result) -> tuple[object, ...]:
 def _summary(result: wire.Result) -> str:
     code = None if result.error is None else result.error.code
     return f"{result.status} {code}" if code else result.status
-
-
-def _truth(message: wire.Truth, init_id: wire.MessageId | None) -> Truth:
-    """Return the truth; `init_id` is the id of the last init, whose truth belongs to no call."""
-    events = tuple(
-        HarmEvent(**{key: value for key, value in event.items() if key in _EVENT_KEYS})
-        for event in message.events
-        if event.keys() >= _EVENT_KEYS
-    )
-    of_call = message.id is not None and message.id != init_id
-    return Truth(message.t, str(message.id) if of_call else None, message.state, events)

@@ -19,6 +19,8 @@ VERSION = "pathrig chain 1"
 CHECK_BYTES = 2
 HASH_BYTES = 16
 MOST_RECORDS = 1 << 24
+OF_EPISODE = f"id BETWEEN ?1 * {MOST_RECORDS} AND (?1 + 1) * {MOST_RECORDS} - 1"
+"""The numbers that records of an episode may have."""
 Row = tuple[Any, ...]
 
 
@@ -169,9 +171,9 @@ class Part:
 
 def add_record(connection: sqlite3.Connection, episode: int, parts: Sequence[Part]) -> None:
     """Add a record to the chain of an episode, in the transaction that writes its rows."""
-    sql = "SELECT id, hash FROM chain WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1"
-    before = connection.execute(sql, _numbers(episode)).fetchone()
-    number, hashed = (before[0] + 1, before[1]) if before else (_numbers(episode)[0], b"")
+    sql = f"SELECT id, hash FROM chain WHERE {OF_EPISODE} ORDER BY id DESC LIMIT 1"
+    before = connection.execute(sql, (episode,)).fetchone()
+    number, hashed = (before[0] + 1, before[1]) if before else (episode * MOST_RECORDS, b"")
     covers = ",".join(map(str, parts))
     rows = [part.rows(connection, episode) for part in parts]
     connection.execute(
@@ -182,13 +184,14 @@ def add_record(connection: sqlite3.Connection, episode: int, parts: Sequence[Par
 
 def is_chained(connection: sqlite3.Connection, episode: int) -> bool:
     """Return whether an episode has a chain: those of logs of before and imported ones have none."""
-    sql = "SELECT 1 FROM chain WHERE id BETWEEN ? AND ?"
-    return bool(connection.execute(sql, _numbers(episode)).fetchone())
+    return bool(connection.execute(f"SELECT 1 FROM chain WHERE {OF_EPISODE}", (episode,)).fetchone())
 
 
 def digest(before: bytes, number: int, covers: str, rows: Sequence[Sequence[Row]]) -> bytes:
     """Return the hash of a record."""
-    return hashlib.sha256(before + _json([VERSION, number, covers, rows])).digest()[:HASH_BYTES]
+    return hashlib.sha256(before + _encoder.encode([VERSION, number, covers, rows]).encode()).digest()[
+        :HASH_BYTES
+    ]
 
 
 def checks(rows: Sequence[Row]) -> bytes:
@@ -202,13 +205,8 @@ def checks(rows: Sequence[Row]) -> bytes:
 
 def links(connection: sqlite3.Connection, episode: int) -> Iterator[tuple[int, int, str, bytes, bytes]]:
     """Return the rows of an episode's chain, in order."""
-    sql = "SELECT id, episode_id, covers, checks, hash FROM chain WHERE id BETWEEN ? AND ? ORDER BY id"
-    yield from connection.execute(sql, _numbers(episode))
-
-
-def _numbers(episode: int) -> tuple[int, int]:
-    """Return the first and the last number that a record of an episode may have."""
-    return episode * MOST_RECORDS, (episode + 1) * MOST_RECORDS - 1
+    sql = f"SELECT id, episode_id, covers, checks, hash FROM chain WHERE {OF_EPISODE} ORDER BY id"
+    yield from connection.execute(sql, (episode,))
 
 
 def heads(connection: sqlite3.Connection, run: int) -> list[list[Any]]:
@@ -226,11 +224,7 @@ def heads(connection: sqlite3.Connection, run: int) -> list[list[Any]]:
 
 def signed_text(run: int, ended: float, chains: Sequence[Sequence[Any]]) -> str:
     """Return what is signed of a run."""
-    return _json({"chain": VERSION, "run": run, "ended": ended, "episodes": chains}).decode()
+    return _encoder.encode({"chain": VERSION, "run": run, "ended": ended, "episodes": chains})
 
 
 _encoder = json.JSONEncoder(separators=(",", ":"), default=lambda data: {"hex": data.hex()})
-
-
-def _json(value: Any) -> bytes:
-    return _encoder.encode(value).encode()

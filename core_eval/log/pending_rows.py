@@ -50,6 +50,7 @@ class PendingRows:
     Attributes:
         samples: coarse readings, for the next transaction.
         truths: states of the simulator, for the next transaction.
+        flushed: time of the last transaction, s on the monotonic clock.
     """
 
     def __init__(self, connection: sqlite3.Connection, episode: int, definition: int) -> None:
@@ -62,7 +63,7 @@ class PendingRows:
         self._parts: list[Part] = []
         self._last_status: RigStatusRow | None = None
         self._written = self._next = _Written()
-        self._flushed = time.monotonic()
+        self.flushed = time.monotonic()
 
     def add_status(self, source: str, state: str, detail: Mapping[str, Any] | None) -> bool:
         """Add a status of the rig or the host, for the next transaction; return whether it has changed."""
@@ -71,11 +72,6 @@ class PendingRows:
         self._statuses.append(status)
         self._last_status = status
         return news
-
-    @property
-    def due(self) -> bool:
-        """Return whether the rows have waited long enough for a transaction of their own."""
-        return time.monotonic() - self._flushed > FLUSH_SECONDS or len(self.samples) >= FLUSH_ROWS
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -108,7 +104,7 @@ class PendingRows:
         self.samples.clear()
         self.truths.clear()
         self._statuses.clear()
-        self._flushed = time.monotonic()
+        self.flushed = time.monotonic()
 
     def record(self, kind: str, first: int = 0, end: int | None = None) -> None:
         """Cover the row `first`, or those to before `end`, by the record of the transaction that runs.

@@ -24,15 +24,14 @@ def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
-        if key not in before:
-            patch[key] = _marked(value)
-        elif isinstance(value, dict) and isinstance(old, dict):
-            below = change(old, value)
-            if below:
+        if isinstance(value, dict):
+            below = change(old if isinstance(old, dict) else {}, value)
+            if below or not isinstance(old, dict):
                 patch[key] = below
-        elif repr(value) != repr(old):
-            # By text: 1, 1.0 and true are equal to Python, and so are 0.0 and -0.0.
-            patch[key] = _marked(value)
+        # By text: 1, 1.0 and true are equal to Python, and so are 0.0 and -0.0.
+        elif key not in before or repr(value) != repr(old):
+            # A list goes in as a whole, so its nulls stay nulls.
+            patch[key] = NULL if value is None else value
     return patch
 
 
@@ -74,10 +73,3 @@ def unpacked(data: bytes, size: int) -> bytes:
     if len(text) != size:
         raise ValueError(f"does not have {size} bytes")
     return text
-
-
-def _marked(value: Any) -> Any:
-    if value is None:
-        return NULL
-    # A list goes in as a whole, so its nulls stay nulls.
-    return {key: _marked(item) for key, item in value.items()} if isinstance(value, dict) else value

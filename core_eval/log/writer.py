@@ -15,7 +15,7 @@ from typing import Any
 from core_eval.log.chain import Part, add_record
 from core_eval.log.connection import connect, insert, transaction, update
 from core_eval.log.liveness import ProcessIdentity, mark_aborted
-from core_eval.log.pending_rows import PendingRows
+from core_eval.log.pending_rows import FLUSH_ROWS, FLUSH_SECONDS, PendingRows
 from core_eval.log.row_map import columns
 from core_eval.log.rows import (
     Definition,
@@ -222,7 +222,8 @@ class EpisodeLog:
         """Log a step before its call is sent, with the agent's turn that led to it."""
         now = time.time()
         with self._log.lock, self._pending.transaction():
-            self._turn(intent.k, turn)
+            insert(self._log.connection, "turn", episode_id=self.id, k=intent.k, **columns(turn, Turn))
+            self._pending.record("turn", intent.k)
             step = insert(self._log.connection, "step", episode_id=self.id, t_intent=now, **columns(intent))
             if self._question is not None:
                 update(self._log.connection, "question", self._question, step_id=step)
@@ -249,11 +250,8 @@ class EpisodeLog:
     def turn(self, k: int, turn: Turn) -> None:
         """Log the agent's last turn, which has no call."""
         with self._log.lock, self._pending.transaction():
-            self._turn(k, turn)
-
-    def _turn(self, k: int, turn: Turn) -> None:
-        insert(self._log.connection, "turn", episode_id=self.id, k=k, **columns(turn, Turn))
-        self._pending.record("turn", k)
+            insert(self._log.connection, "turn", episode_id=self.id, k=k, **columns(turn, Turn))
+            self._pending.record("turn", k)
 
     def prompt(self, prompt: PromptRow) -> None:
         """Log what the model is given before its first answer."""
@@ -284,7 +282,9 @@ class EpisodeLog:
         """Log a coarse reading; written with the next result, or within half a second of more readings."""
         with self._log.lock:
             self._pending.samples.append(sample)
-            if self._pending.due and not self._log.connection.in_transaction:
+            waiting = self._pending
+            due = time.monotonic() - waiting.flushed > FLUSH_SECONDS or len(waiting.samples) >= FLUSH_ROWS
+            if due and not self._log.connection.in_transaction:
                 with self._pending.transaction():
                     pass
 

@@ -106,16 +106,27 @@ class Symbol:
                     return False
             elif not (pattern.may_be_missing if said is _MISSING else pattern.holds(said)):
                 return False
-        return not self._together or self._is_near(arguments)
+        if not self._together:
+            return True
+        # The distance that patterns bound together, as a share of their tolerances.
+        share = math.hypot(*(pattern.share(arguments[name]) for name, pattern in self._together))
+        if self.disc is not None and abs(share - 1) < DOUBT:
+            x, y, disc = self.disc
+            return disc.holds(arguments[x], arguments[y])
+        return share <= 1 + ROUNDING
 
     @cached_property
     def _checks(self) -> tuple[tuple[str, Pattern, type | None, Any], ...]:
-        """The patterns by argument; of an exact value of a plain type, that type and the value."""
+        """The patterns by argument; of an exact value of a plain type, that type and the value.
+
+        Any argument fits one that may be anything, or missing.
+        """
         return tuple(
             (name, pattern, type(pattern.value), pattern.value)
             if isinstance(pattern, Exact) and type(pattern.value) in (str, int, float)
             else (name, pattern, None, None)
             for name, pattern in self.arguments.items()
+            if not (isinstance(pattern, Anything) and pattern.may_be_missing)
         )
 
     @cached_property
@@ -126,17 +137,6 @@ class Symbol:
         (x, near_x), (y, near_y) = self._together
         disc = Disc.of(near_x, near_y)
         return None if disc is None else (x, y, disc)
-
-    def _is_near(self, arguments: Mapping[str, Any]) -> bool:
-        share = self._deviation(arguments)
-        if self.disc is not None and abs(share - 1) < DOUBT:
-            x, y, disc = self.disc
-            return disc.holds(arguments[x], arguments[y])
-        return share <= 1 + ROUNDING
-
-    def _deviation(self, arguments: Mapping[str, Any]) -> float:
-        """Return the distance that patterns bound together, as a share of their tolerances."""
-        return math.hypot(*(pattern.share(arguments[name]) for name, pattern in self._together))
 
     def example(self) -> dict[str, Any]:
         """Return matching arguments: exact values, centres, the first of a set; none that are optional."""

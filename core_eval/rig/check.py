@@ -80,8 +80,8 @@ class _Check:
             self._permissions()
             self._tools_and_stop(heard)
         self._sensors()
-        if self._client.conflict is not None:
-            self._report.add("name", False, self._client.conflict)
+        if self._client.peer.conflict is not None:
+            self._report.add("name", False, self._client.peer.conflict)
 
     def _status(self) -> None:
         status = self._client.status

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 from core_eval.log import Emit, EpisodeLog, RigStatusRow, ignore
 from devices.sensors import Sample, Truth
@@ -15,8 +16,6 @@ from firmware_bridge.messages import Status
 
 if TYPE_CHECKING:
     from firmware_bridge.mqtt.homeassistant import HomeAssistantDiscovery
-
-P = ParamSpec("P")
 
 
 class Recorder:
@@ -27,6 +26,7 @@ class Recorder:
         last_samples: the last reading of each sensor.
         discovery: announces the rig's sensors, where its file asks for it.
         failure: of a log write, on the thread that wrote.
+        on_truth: records ground truth, which is logged only: neither guard nor observers get it.
     """
 
     def __init__(self) -> None:
@@ -37,6 +37,7 @@ class Recorder:
         self._episode: EpisodeLog | None = None
         self._emit: Emit = ignore
         self.failure: sqlite3.Error | None = None
+        self.on_truth: Callable[[Truth], None] = partial(self._record, EpisodeLog.truth)
 
     def record_to(self, episode: EpisodeLog | None, emit: Emit = ignore) -> None:
         """Record samples, truth and statuses to this episode from now on, or to none."""
@@ -58,10 +59,6 @@ class Recorder:
         self._record(EpisodeLog.sample, sample)
         self._emit(sample)
 
-    def on_truth(self, truth: Truth) -> None:
-        """Record ground truth, which is logged only: neither guard nor observers get it."""
-        self._record(EpisodeLog.truth, truth)
-
     def on_status(self, status: Status, source: str) -> None:
         """Record a status that the device or its keeper (`source`) has sent."""
         detail = status.model_dump(mode="json", exclude={"v", "op", "state", "m"}, exclude_none=True)
@@ -73,12 +70,10 @@ class Recorder:
         self._record(EpisodeLog.rig_status, source, state, detail)
         self._emit(RigStatusRow(time.time(), source, state, detail))
 
-    def _record(
-        self, write: Callable[Concatenate[EpisodeLog, P], None], *args: P.args, **options: P.kwargs
-    ) -> None:
+    def _record(self, write: Callable[..., None], *args: Any) -> None:
         with self._recording:
             if self._episode is not None:
                 try:
-                    write(self._episode, *args, **options)
+                    write(self._episode, *args)
                 except sqlite3.Error as error:
                     self.failure = error

@@ -371,7 +371,7 @@ class RigSession:
         """
         if self.recorder.failure is not None:
             raise self.recorder.failure
-        loss = self._loss or self.client.conflict
+        loss = self._loss or self.client.peer.conflict
         if loss is not None:
             raise RigError(f"rig {self.config.name}: {loss}")
 

@@ -28,22 +28,19 @@ class EpisodeRules:
 
     def __init__(self, rules: Sequence[Rule], tools: Sequence[Mapping[str, Any]], prompt: str) -> None:
         asks = any(rule.compiled.asks_what_was_told for rule in rules)
-        self._any = bool(rules)
         self._monitor = RuleMonitor(rules, Told(prompt, tools) if asks else None)
         self._turns = _turns(rules, tools)
         self._made = Made(Call("", {}))
 
     def breaches(self, call: Call, turn: Cost) -> list[Breach]:
         """Return the rules that the next call of the agent would violate for good, if it were executed."""
-        if not self._any:
-            return []
         self._made = self._turns.made(call, turn)
         broken = self._monitor.broken_by(self._made)
         return [Breach(rule.id, rule.sentence, rule.action) for rule in broken]
 
     def take(self, call: Call) -> list[Finding]:
         """Take that call as it ended; return its violations."""
-        return self._monitor.step(replace(self._made, call=call)) if self._any else []
+        return self._monitor.step(replace(self._made, call=call))
 
     def end(self) -> list[Finding]:
         """Return what is violated as the episode ends."""

@@ -23,9 +23,9 @@ from core_eval.rig.host_check import Host, Slowdowns
 from core_eval.rig.known_rig import known_rig
 from core_eval.rig.session import DRAIN_SECONDS, RigSession
 from core_eval.rig.signals import RigError, StopButton, StopSignals
-from core_eval.run.episode_start import Assignment, episode_limits, episode_start
+from core_eval.run.episode_start import Assignment, episode_limits, episode_start, meter_of
 from core_eval.run.loop import AgentError, Ending, Loop
-from core_eval.run.resource_usage import UsageMonitor, find_meter, meter_of
+from core_eval.run.resource_usage import UsageMonitor, find_meter
 from core_eval.score.disturbance import Disturbance
 from devices.outcome import StopOutcome
 from devices.registry import shipped_tools
@@ -173,12 +173,12 @@ class Episode:
             simulated=simulated,
             stopped=self._session.first_stop is StopOutcome.CONFIRMED,
         )
-        envelope = Envelope(self._session.config.envelope)
+        envelope = self._session.config.envelope
         ours = shipped_tools(self._task.device)
         limits, last_samples = self._session.config.site_limits, self._session.recorder.last_samples
         self._loop.guard = Guard(
             mode,
-            envelope,
+            Envelope(envelope) if envelope else None,
             LoggedQuestions(self._approver, episode),
             known,
             self._session.recorder.samples,

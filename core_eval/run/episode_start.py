@@ -1,8 +1,8 @@
-"""The start of an episode: its parameters, and the log's row."""
+"""The start of an episode: its parameters, its meter, and the log's row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from agents.agent import Agent, Limits
 from agents.names import agent_name, without_folders
 from agents.registry import model_options
+from configs.rig_config import RigConfig
 from configs.task import Task
 from configs.task_entry import TaskLimits
 from core_eval.log import Definition, EpisodeStart
@@ -18,6 +19,7 @@ from core_eval.rig.known_rig import twin_of
 from core_eval.rig.session import RigSession
 from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info
+from core_eval.run.resource_usage import Meter
 from core_eval.run.told_prompt import told_prompt
 from core_eval.text.streams import stream, world_stream
 from firmware_bridge.guard import GuardMode
@@ -126,3 +128,13 @@ def episode_limits(task: Task, agent_spec: str, asked: TaskLimits) -> Limits:
     limits = Limits(**(task.limits.model_dump(exclude_none=True) | asked.model_dump(exclude_none=True)))
     options = model_options(agent_spec)
     return limits if options is None else options.limits(limits)
+
+
+def meter_of(rig: RigConfig, usual: Callable[[], Meter | None]) -> Callable[[], Meter | None]:
+    """Return what makes the meter that a rig's file names, once that is open; `usual` where it names none."""
+    if rig.meter is None:
+        return usual
+    # It needs the wires of the drivers, which a run without a meter does not.
+    from core_eval.run.rig_meter import rig_meter
+
+    return rig_meter(rig.meter).meter

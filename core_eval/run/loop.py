@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from agents.agent import (
-    Action,
     Agent,
     BackendError,
     EpisodeContext,
@@ -80,7 +79,7 @@ class Loop:
         self._scorer = OnlineScorer(task.automaton, **what.scoring, idle=idle)
         # A number that was said in words has its place in the task as it is written.
         told = "\n".join((task.prompt, what.prompt, task.device.advice))
-        self._rules = EpisodeRules(what.rules, task.offered.schemas(), told)
+        self._rules = EpisodeRules(what.rules, task.offered.schemas(), told) if what.rules else None
         self._conversation = task.conversation()
         self._k = 0
         # Scripts and golden paths end by themselves; a truncated one would be scored as another path.
@@ -119,7 +118,16 @@ class Loop:
             action = self._ask_agent(partial(self._agent.act, observation))
             for remark in action.usage.remarks:
                 self._session.recorder.note("remark", {"k": self._k, "remark": remark})
-            ending = self._ending_at(action, limit)
+            ending = None
+            if self._stop_button.pressed:
+                ending = self.by_person()
+            elif isinstance(action, StopAction):
+                status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
+                ending = Ending(status, action.reason, action.said)
+            elif self._k >= limit:
+                ending = Ending("stopped", "max_steps")
+            elif self._deadline.left <= 0:
+                ending = Ending("stopped", "max_time")
             if ending is not None:
                 # The agent's last answer leads to no step.
                 episode.turn(self._k, action.usage)
@@ -128,7 +136,8 @@ class Loop:
             if isinstance(action, InvalidAction):
                 outcome = Outcome(CallStatus.INVALID, code=action.code, message=action.reason)
                 call = ToolCallAction("", {}, action.usage)
-                self._rules.breaches(Call("", {}), action.usage)
+                if self._rules is not None:
+                    self._rules.breaches(Call("", {}), action.usage)
                 self._record(episode, Intent(self._k, None, None), call, outcome)
             else:
                 call = ToolCallAction(action.name, as_logged(dict(action.arguments)), action.usage)
@@ -141,20 +150,10 @@ class Loop:
                     return Ending("stopped", "guard")
             observation = None if isinstance(action, InvalidAction) else Observation(call, outcome)
 
-    def _ending_at(self, action: Action, limit: int) -> Ending | None:
-        """Return how the episode ends instead of taking the action; None if it continues."""
-        if self._stop_button.pressed:
-            return self.by_person()
-        if isinstance(action, StopAction):
-            status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
-            return Ending(status, action.reason, action.said)
-        if self._k >= limit:
-            return Ending("stopped", "max_steps")
-        return None if self._deadline.left > 0 else Ending("stopped", "max_time")
-
     def _step(self, episode: EpisodeLog, call: ToolCallAction) -> Outcome:
         intent = Intent(self._k, call.name, call.arguments)
-        breaches = self._rules.breaches(Call(call.name, call.arguments), call.usage)
+        made = Call(call.name, call.arguments)
+        breaches = [] if self._rules is None else self._rules.breaches(made, call.usage)
         try:
             typed = self._offered.validate(call.name, call.arguments)
         except ArgumentsError as error:
@@ -162,7 +161,7 @@ class Loop:
             return self._record(
                 episode, intent, call, Outcome(CallStatus.INVALID, code=code, message=str(error))
             )
-        verdict = self._scorer.peek(Call(call.name, call.arguments))
+        verdict = self._scorer.peek(made)
         if call.name in self._conversation.taken:
             # Neither the guard nor the rig has a part in it.
             return self._record(episode, intent, call, None)
@@ -214,7 +213,8 @@ class Loop:
                     within=self._deadline.left,
                     complete=complete,
                 )
-                outcome = self._conversation.outcome(call.name, call.arguments, send)
+                talks = self._conversation.taken
+                outcome = self._conversation.outcome(call.name, call.arguments, send) if talks else send()
         made = Call(call.name, call.arguments, outcome.status, outcome.value)
         if call.name in self._conversation.taken:
             self._session.tell_chip(made, intent.call_id)
@@ -222,10 +222,19 @@ class Loop:
             self.ahead.take(self._k, complete, outcome)
         verdict = self._scorer.step(made, peeked)
         self._emit(episode.result(step, outcome, verdict))
-        told = made if outcome.value is not None else replace(made, result=outcome.message)
-        self.note_violations(told)
+        if self._rules is not None:
+            told = made if outcome.value is not None else replace(made, result=outcome.message)
+            self.note_violations(told)
         self._k += 1
-        if outcome.lost and not self._stop_button.pressed and self._deadline.left > 0:
+        if outcome.status == CallStatus.FAULT:
+            self._count_fault(outcome)
+        return outcome
+
+    def _count_fault(self, outcome: Outcome) -> None:
+        """Wait for a lost rig, and end the episode after too many faults that are not the agent's."""
+        if self._stop_button.pressed or self._deadline.left <= 0:
+            return
+        if outcome.lost:
             with self._signals.interruptible():
                 self._session.require_answer()
         if not self._stop_button.pressed and self._deadline.left > 0:
@@ -235,12 +244,12 @@ class Loop:
                 f"rig {self._session.config.name}: {MOST} calls failed by no fault of the agent, the last: "
                 f"{outcome.code}: {outcome.message}"
             )
-        return outcome
 
     def note_violations(self, call: Call | None = None) -> None:
         """Log what a call that ended violates; without one, what is violated as the episode ends."""
-        for one in self._rules.end() if call is None else self._rules.take(call):
-            self._session.recorder.note(RULE, logged_finding(one, self.guard.mode))
+        if self._rules is not None:
+            for one in self._rules.end() if call is None else self._rules.take(call):
+                self._session.recorder.note(RULE, logged_finding(one, self.guard.mode))
 
     def _ask_agent(self, ask: Callable[[], T]) -> T:
         try:

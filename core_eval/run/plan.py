@@ -15,11 +15,11 @@ from core_eval.rig.session import RigSession
 from core_eval.rig.signals import RigError, StopButton, StoppedByPerson, StopSignals
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.episode import Episode, EpisodeFailed
-from core_eval.run.episode_start import Assignment, episode_limits
+from core_eval.run.episode_start import Assignment, episode_limits, meter_of
 from core_eval.run.pace import Pace
 from core_eval.run.parts import Parts, load_parts, task_on_rig
 from core_eval.run.provenance import host_info, package_versions
-from core_eval.run.resource_usage import find_meter, idle_power, meter_of
+from core_eval.run.resource_usage import find_meter, idle_power
 from core_eval.score.disturbance import MOST
 from core_eval.score.scoring import score_episode, write_score
 from firmware_bridge.approval import Approver

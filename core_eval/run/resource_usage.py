@@ -32,7 +32,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Protocol
 
-from configs.rig_config import RigConfig
 from core_eval.log import MachineCost
 
 INPUT_RAILS = frozenset({"VDD_IN", "POM_5V_IN", "VIN", "SYS_VIN_HV"})
@@ -134,16 +133,6 @@ def find_meter(sys_root: Path = Path("/sys"), clock: Callable[[], float] = time.
         except UNREADABLE:
             continue
     return None
-
-
-def meter_of(rig: RigConfig, usual: Callable[[], Meter | None]) -> Callable[[], Meter | None]:
-    """Return what makes the meter that a rig's file names, once that is open; `usual` where it names none."""
-    if rig.meter is None:
-        return usual
-    # It needs the wires of the drivers, which a run without a meter does not.
-    from core_eval.run.rig_meter import rig_meter
-
-    return rig_meter(rig.meter).meter
 
 
 @cache

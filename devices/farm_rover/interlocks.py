@@ -20,10 +20,6 @@ STATION_OF = {
 """The station at which each of these tools works."""
 
 
-def _unknown(_: Pose) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class RoverView:
     """The state of a rover that its interlocks check; None: not known.
@@ -51,8 +47,8 @@ class RoverView:
     ripe: Mapping[str, bool] = field(default_factory=dict)
     fruit: int | None = None
     capacity: int | None = None
-    has_route: Callable[[Pose], bool | None] = _unknown
-    drive_charge: Callable[[Pose], float | None] = _unknown
+    has_route: Callable[[Pose], bool] | None = None
+    drive_charge: Callable[[Pose], float | None] | None = None
 
 
 _Arguments = Mapping[str, Any]
@@ -157,14 +153,18 @@ def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[Rove
             )
 
     def has_route(rover: RoverView, arguments: _Arguments) -> None:
-        goal = None if rover.world is None else goal_of(rover.world, arguments)
-        if goal is not None and rover.has_route(goal) is False:
+        if rover.world is None or rover.has_route is None:
+            return
+        goal = goal_of(rover.world, arguments)
+        if not rover.has_route(goal):
             raise Refusal(
                 "no_route", f"There is no way to ({goal.x:g}, {goal.y:g}) round the beds and obstacles."
             )
 
     def enough_charge(rover: RoverView, arguments: _Arguments) -> None:
-        needed = None if rover.world is None else rover.drive_charge(goal_of(rover.world, arguments))
+        if rover.world is None or rover.drive_charge is None:
+            return
+        needed = rover.drive_charge(goal_of(rover.world, arguments))
         if needed is not None:
             _require_charge(rover, needed)
 

@@ -98,8 +98,14 @@ class KnownFarmRover(KnownState):
             return "A person is near the rover. Wait until the person has gone."
         if self._world is None or self._limits is None:
             return None
-        if self._too_near(tool, arguments):
-            return "A person was seen near. Wait, and call scan_people again until the person has gone."
+        if self._seen is not None and tool in WITHOUT_PERSON:
+            person = self._world.person
+            least = person.spray_m if tool == "spray_pesticide" else person.near_m
+            # Here, or at the goal of a drive.
+            goal = {"move_to": goal_of_move, "move_home": goal_of_return}.get(tool)
+            places = [self._rover.pose, None if goal is None else goal(self._world, arguments)]
+            if any(place is not None and distance(place, self._seen) < least for place in places):
+                return "A person was seen near. Wait, and call scan_people again until the person has gone."
         if tool == "move_to":
             return self._limits.standing_in(arguments["x"], arguments["y"])
         plant = arguments.get("plant_id", "")
@@ -112,16 +118,6 @@ class KnownFarmRover(KnownState):
                 case "harvest_fruit":
                     return self._limits.too_soon(plant)
         return None
-
-    def _too_near(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the person of the last scan stands too near, here or at the goal of a drive."""
-        world, seen = self._world, self._seen
-        if world is None or seen is None or tool not in WITHOUT_PERSON:
-            return False
-        least = world.person.spray_m if tool == "spray_pesticide" else world.person.near_m
-        goal = {"move_to": goal_of_move, "move_home": goal_of_return}.get(tool)
-        places = [self._rover.pose, None if goal is None else goal(world, arguments)]
-        return any(place is not None and distance(place, seen) < least for place in places)
 
     # Knowledge from calls.
 

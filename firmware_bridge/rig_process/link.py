@@ -88,7 +88,7 @@ class RigProcessLink(Link):
         self._on_frame: OnFrame | None = None
         self._on_state: Callable[[bool], None] | None = None
         self._early: list[bytes] = []
-        self._strikes = self._number = self._dropped = 0
+        self._strikes = self._number = 0
         self._done: dict[int, dict[str, Any]] = {}
         self._process: subprocess.Popen[bytes] | AdoptedProcess
         self._ending = False
@@ -113,11 +113,6 @@ class RigProcessLink(Link):
     def strikes(self) -> int:
         """How often the rig process has stopped the rig because this process stood still."""
         return self._strikes
-
-    @property
-    def dropped(self) -> int:
-        """Number of frames with a wrong checksum, as of the last second."""
-        return self._dropped
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Deliver payloads and changes of the wire on the reader thread."""
@@ -288,7 +283,7 @@ class RigProcessLink(Link):
                 if self._on_state is not None:
                     self._on_state(self._up)
             case Kind.BEAT:
-                self._dropped = int(body)
+                self.dropped = int(body)
             case Kind.TELL:
                 self._tell(body.decode())
             case Kind.STRUCK if body:

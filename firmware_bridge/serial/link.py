@@ -48,8 +48,6 @@ class SerialLink(Link):
         self._on_frame: OnFrame | None = None
         self._on_state: Callable[[bool], None] | None = None
         self._reader: threading.Thread | None = None
-        self._dropped = 0
-        self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._stop_waits = False
         self._port: Any = self._open_port()
         if stop_first:
@@ -64,11 +62,6 @@ class SerialLink(Link):
     def stop_owed(self) -> bool:
         """Whether a stop could not be written, and can be once the port is back."""
         return self._stop_waits and self._port is None and comes_back(self._address)
-
-    @property
-    def dropped(self) -> int:
-        """Number of lines that were too long or had a wrong checksum."""
-        return self._dropped + self._decoder.dropped
 
     def attach(self, on_frame: OnFrame, on_state: Callable[[bool], None]) -> None:
         """Start the reader thread."""
@@ -152,21 +145,22 @@ class SerialLink(Link):
         return open_serial(self._address, READ_SECONDS if self._address.networked else None)
 
     def _start_reader(self, port: Any) -> None:
-        self._dropped += self._decoder.dropped
-        self._decoder = LineDecoder(HOST_MAX_FRAME)
         self._reader = threading.Thread(
-            target=self._read, args=(port, self._decoder), name=f"read {self._path}", daemon=True
+            target=self._read, args=(port,), name=f"read {self._path}", daemon=True
         )
         self._reader.start()
 
-    def _read(self, port: Any, decoder: LineDecoder) -> None:
+    def _read(self, port: Any) -> None:
+        decoder, dropped = LineDecoder(HOST_MAX_FRAME), self.dropped
         while self._port is port:
             try:
                 data = port.read(port.in_waiting or 1)
             except GONE:
                 self._lost(port)
                 return
-            for payload in decoder.feed(data):
+            payloads = decoder.feed(data)
+            self.dropped = dropped + decoder.dropped
+            for payload in payloads:
                 try:
                     if self._on_frame is not None:
                         self._on_frame(payload, False)

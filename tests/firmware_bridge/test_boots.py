@@ -95,7 +95,7 @@ def test_a_second_device_that_comes_later_ends_the_driving() -> None:
         assert client.call("t", {}).status == "ok"
         devices.boots.append("b")
         link.say({"op": "status", "state": "online", "boot": "b"})
-        assert wait_until(lambda: client.conflict is not None)
+        assert wait_until(lambda: client.peer.conflict is not None)
         outcome = client.call("t", {})
         assert (outcome.status, outcome.code) == ("fault", "two_devices")
         assert "two devices answer as fake" in str(outcome.message)
@@ -124,7 +124,7 @@ def test_a_device_that_starts_anew_in_mid_call_is_a_reset_at_once_and_driven_on(
         assert time.monotonic() - began < 30.0
         assert len(link.of("call")) == 1
         assert [client.call("t", {}).status for _ in range(3)] == ["ok"] * 3
-        assert client.conflict is None
+        assert client.peer.conflict is None
 
 
 def test_the_last_will_of_the_device_before_does_not_take_the_rig_offline() -> None:

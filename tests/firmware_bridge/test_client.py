@@ -104,9 +104,9 @@ def test_a_pong_that_may_be_of_an_earlier_ping_measures_no_clock() -> None:
     for _ in range(3):
         with pytest.raises(LinkError):
             client.ping(0.05)
-    assert client.read_clock() is None and not client._peer.clock.known
+    assert client.read_clock() is None and not client.peer.clock.known
     reading = client.read_clock()
-    assert reading is not None and client._peer.clock.known
+    assert reading is not None and client.peer.clock.known
     client.close()
 
 

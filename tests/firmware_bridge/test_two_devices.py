@@ -225,7 +225,7 @@ def test_a_device_that_is_started_again_is_driven_on(mosquitto_url: str) -> None
         with DeviceEndpoint(ScriptedDevice(), MqttPort(url)):
             assert wait_until(lambda: client.status is not None and client.status.state == "online")
             assert wait_until(lambda: client.call("echo", {}).status == "ok")
-            assert client.conflict is None
+            assert client.peer.conflict is None
 
 
 def test_what_contradicts_an_answer_is_in_the_log_and_changes_nothing(

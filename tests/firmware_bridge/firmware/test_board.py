@@ -269,7 +269,7 @@ class RawCall:
 
         heard: list[wire.Result] = []
         arrived = threading.Event()
-        peer = driven.client._peer
+        peer = driven.client.peer
         take = peer._take_result
 
         def spy(result: wire.Result) -> None:
