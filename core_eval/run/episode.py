@@ -85,7 +85,7 @@ class Episode:
             EpisodeFailed: the episode ended as `error`.
             StopRequested: a signal ended the episode as `interrupted`.
         """
-        start = episode_start(self._what, self._session, self._agent, self._limits)
+        start = episode_start(self._what, self._session.config, self._agent, self._limits)
         episode = log.begin_episode(self._what.run_id, start)
         self._emit(episode.row)
         ahead = None

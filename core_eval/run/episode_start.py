@@ -16,7 +16,6 @@ from configs.task_entry import TaskLimits
 from core_eval.log import Definition, EpisodeStart
 from core_eval.path import Call
 from core_eval.rig.known_rig import twin_of
-from core_eval.rig.session import RigSession
 from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info
 from core_eval.run.resource_usage import Meter
@@ -77,14 +76,14 @@ class Assignment:
         return stream(self.streams, self.seed, "agent", self.task.id, self.agent_name)
 
 
-def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: Limits) -> EpisodeStart:
+def episode_start(what: Assignment, rig: RigConfig, agent: Agent, limits: Limits) -> EpisodeStart:
     """Return the log's row for the start, with all that is needed to score without the task's file."""
     task = what.task
     return EpisodeStart(
         number=what.number,
         task=task.id,
         world=None if task.world is None else task.world.name,
-        rig=without_folders(session.config.name),
+        rig=without_folders(rig.name),
         device=task.device.name,
         agent=what.agent_name,
         scaffold=agent.scaffold,
@@ -95,7 +94,7 @@ def episode_start(what: Assignment, session: RigSession, agent: Agent, limits: L
         guard=what.guard or GuardMode.OBSERVE,
         scoring=what.scoring,
         agent_info={"name": agent_name(agent.name), **agent_info(what.agent_spec), **_options(agent)},
-        twin=twin_of(session.config, task),
+        twin=twin_of(rig, task),
         template_=task.template,
         hazards=what.hazards,
     )
