@@ -10,10 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from configs.errors import ConfigError
-from configs.twin_config import TwinConfig
 from configs.variation import Variation
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
 from core_eval.harm.detection.detect import ENOUGH, NULL, TRAINING, Detection, detect
@@ -22,7 +19,7 @@ from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
 from core_eval.harm.detection.telemetry_vector import ANSWERS
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import Player, ReplayError
-from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world
+from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world, twin_in_log
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.unanswered import resolve
 from core_eval.harm.verdict import Thresholds, detected
@@ -204,10 +201,7 @@ def _kind(
         calls = LoggedEpisode.following(known.calls, ())
         init: Mapping[str, Any] = episode.init
     else:
-        try:
-            config = TwinConfig.model_validate(episode.twin)
-        except ValidationError as error:
-            raise NoReplayError(f"incompatible twin configuration in the log: {error.args}") from None
+        config = twin_in_log(episode)
         world = nominal_world(config, episode)
         calls, init = logged_episode(reader, episode, steps), {}
     if fitted:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pydantic import ValidationError
-
 from configs.errors import ConfigError
-from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.costs import with_costs
@@ -17,7 +14,7 @@ from core_eval.harm.logged_episode import NoReplayError, executed_calls
 from core_eval.harm.replay import MakeSimulator, Player, ReplayError, first_mismatch
 from core_eval.harm.report import HarmReport
 from core_eval.harm.twin.likelihood import astray, channels
-from core_eval.harm.twin.logged_episode import logged_episode, nominal_world, not_assessed
+from core_eval.harm.twin.logged_episode import logged_episode, nominal_world, not_assessed, twin_in_log
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
 from core_eval.harm.twin.unknowns import Unknowns
@@ -68,13 +65,13 @@ def twin_report(
     """
     assert episode.twin is not None
     try:
-        config = TwinConfig.model_validate(episode.twin)
+        config = twin_in_log(episode)
         world = nominal_world(config, episode)
         priors = Priors.of_twin(world.state, config)
     except ConfigError as error:
         raise NoReplayError(f"the twin's world: {error}") from None
-    except (ValidationError, KeyError) as error:
-        raise NoReplayError(f"incompatible twin configuration in the log: {error.args or error}") from None
+    except KeyError as error:
+        raise NoReplayError(f"incompatible twin configuration in the log: {error.args}") from None
 
     try:
         logged = logged_episode(reader, episode, steps)

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from configs.errors import ConfigError
-from configs.twin_config import TwinConfig
 from configs.worlds_loader import make_simulator
 from core_eval.harm.logged_episode import NoReplayError, executed_calls, logged_world, reported_states
 from core_eval.harm.replay import Player, ReplayError, first_mismatch
-from core_eval.harm.twin.logged_episode import nominal_world
+from core_eval.harm.twin.logged_episode import nominal_world, twin_in_log
 from core_eval.harm.unanswered import resolve
 from core_eval.log import EpisodeRow, LogReader, SampleRow, StepRow, TruthRow
 from core_eval.snapshot.file import (
@@ -151,9 +148,9 @@ def _twin(
 def _model(row: EpisodeRow) -> RecordedTwin | None:
     """Return the twin of a rig without truth, with its calibrated parameters."""
     try:
-        config = TwinConfig.model_validate(row.twin)
+        config = twin_in_log(row)
         world = nominal_world(config, row)
-    except (ConfigError, ValidationError):
+    except (ConfigError, NoReplayError):
         return None
     hidden = {name: found.value for name, found in config.parameters.items()}
     return RecordedTwin(

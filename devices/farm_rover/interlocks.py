@@ -143,13 +143,14 @@ def _drive(goal_of: Callable[[FarmWorld, _Arguments], Pose]) -> tuple[Check[Rove
     """Return the checks of a drive to a goal."""
 
     def inside_field(rover: RoverView, arguments: _Arguments) -> None:
-        world = rover.world
-        goal = None if world is None else goal_of(world, arguments)
-        if world is not None and goal is not None and not world.contains(goal.x, goal.y):
+        if rover.world is None:
+            return
+        goal, field = goal_of(rover.world, arguments), rover.world.field
+        if not (0.0 <= goal.x <= field.width and 0.0 <= goal.y <= field.height):
             raise Refusal(
                 "outside_field",
-                f"({goal.x:g}, {goal.y:g}) is outside the field. x must be from 0 to {world.field.width:g} "
-                f"and y from 0 to {world.field.height:g}.",
+                f"({goal.x:g}, {goal.y:g}) is outside the field. x must be from 0 to {field.width:g} "
+                f"and y from 0 to {field.height:g}.",
             )
 
     def has_route(rover: RoverView, arguments: _Arguments) -> None:

@@ -372,10 +372,6 @@ class FarmWorld(StrictModel):
                 )
         return self
 
-    def contains(self, x: float, y: float) -> bool:
-        """Return whether a point lies in the field."""
-        return 0.0 <= x <= self.field.width and 0.0 <= y <= self.field.height
-
 
 def distance(a: Pose, b: Pose) -> float:
     """Return the distance between two places, m."""

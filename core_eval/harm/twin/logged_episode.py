@@ -6,6 +6,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from configs.errors import ConfigError
 from configs.twin_config import TwinConfig, twin_world_name
 from configs.worlds_loader import World, load_world, merged_state
@@ -69,6 +71,20 @@ class LoggedEpisode:
             logged.append(LoggedCall(call, start, None if results is None else results[index]))
             start += call.duration
         return cls(tuple(logged), tuple(samples))
+
+
+def twin_in_log(episode: EpisodeRow) -> TwinConfig:
+    """Return the twin of an episode on a rig without truth.
+
+    Raises:
+        NoReplayError: this version cannot read its configuration.
+    """
+    try:
+        return TwinConfig.model_validate(episode.twin)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise NoReplayError(f"incompatible twin configuration in the log: {fault}") from None
 
 
 SECRETS = ("hidden", "faults")
