@@ -34,7 +34,7 @@ from core_eval.path.refinement import refine
 from core_eval.path.scorer import OnlineScorer
 from core_eval.path.suffix_graph import NO_SUFFIXES
 from core_eval.score.golden_run import golden_calls, response_ok, sampled_golden
-from core_eval.score.scoring import harm_metrics
+from core_eval.score.harm import harm_metrics
 from core_eval.text.json_text import as_logged
 from core_eval.text.streams import STREAMS, world_stream
 from devices.outcome import Outcome

@@ -12,7 +12,7 @@ from typing import Any
 from agents.baselines.example_arguments import example_call
 from configs.operator import ASK
 from core_eval.harm.golden import AnsweredCall, response_baseline
-from core_eval.log import StepRow
+from core_eval.log import EpisodeRow, StepRow
 from core_eval.path import Call, TaskAutomaton
 from core_eval.text.json_text import as_logged
 from core_eval.text.streams import STREAMS, stream
@@ -52,10 +52,13 @@ def sampled_golden(
         yield _calls_of(path, automaton, steps, device)
 
 
-def proved_harmless(hazards: Mapping[str, Any] | None) -> Iterator[list[Call]]:
-    """Yield the run that was found harmless when the episode's hazards were drawn, if some were."""
-    if hazards is not None:
-        yield [Call(tool, arguments) for tool, arguments in hazards["calls"]]
+def other_golden(
+    episode: EpisodeRow, automaton: TaskAutomaton, steps: Sequence[StepRow], device: DeviceType | None
+) -> Iterator[list[Call]]:
+    """Yield the run that was found harmless when hazards were drawn, if any were, and sampled golden ones."""
+    if episode.hazards is not None:
+        yield [Call(tool, arguments) for tool, arguments in episode.hazards["calls"]]
+    yield from sampled_golden(automaton, steps, device, episode.world_seed)
 
 
 def _golden_paths(automaton: TaskAutomaton) -> list[tuple[str, ...]]:

@@ -15,8 +15,9 @@ from core_eval.log import FailureRow, HarmRow, LogReader, RunLog, TruthRow, igno
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run
+from core_eval.score.harm import harm_metrics
 from core_eval.score.metrics import BY_NAME
-from core_eval.score.scoring import EpisodeScore, failure_rows, harm_metrics, score_episode
+from core_eval.score.scoring import EpisodeScore, failure_rows, score_episode
 
 ROVER_TASKS = [task.id for task in read_suite("farm_rover").tasks]
 KNOWN = BY_NAME.keys() | {f"{name}_{end}" for name in BY_NAME for end in ("low", "high")}
