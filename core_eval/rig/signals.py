@@ -31,7 +31,7 @@ def _handled() -> list[signal.Signals]:
 
 
 class StopSignals:
-    """Context in which these signals raise `StopRequested`, in `interruptible` blocks and in `check` only.
+    """Context in which these signals raise `StopRequested`, in `interruptible` blocks only.
 
     Elsewhere a signal is deferred, so that logging and clean-up are never interrupted. An ignored SIGHUP
     stays ignored.
@@ -51,29 +51,22 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def check(self) -> None:
-        """Raise a deferred signal.
-
-        Raises:
-            StopRequested: a signal was received.
-        """
-        if self._signum is not None:
-            raise StopRequested(self._signum)
-
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Context for a wait (for a model, for a device) that a signal may interrupt at any point.
 
         Raises:
-            StopRequested: a signal was received.
+            StopRequested: a signal was received, in it or before.
         """
-        self.check()
+        if self._signum is not None:
+            raise StopRequested(self._signum)
         self._interruptible = True
         try:
             yield
         finally:
             self._interruptible = False
-        self.check()
+        if self._signum is not None:
+            raise StopRequested(self._signum)
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         self._signum = signum

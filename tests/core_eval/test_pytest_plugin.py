@@ -100,7 +100,8 @@ def test_ctrl_c_ends_the_session_not_the_test_alone(tmp_path: Path) -> None:
         "def interrupted(self, numbers, done):\n"
         "    with self._signals as signals:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "        signals.check()\n"
+        "        with signals.interruptible():\n"
+        "            pass\n"
         "run.Run._run_episodes = interrupted\n" + text
     )
     done = session(tmp_path, text)

@@ -23,10 +23,9 @@ def test_a_signal_that_comes_elsewhere_is_kept() -> None:
     with StopSignals() as signals:
         os.kill(os.getpid(), signal.SIGINT)
         reached = True
-        with pytest.raises(StopRequested, match="SIGINT"):
-            signals.check()
-        with pytest.raises(StopRequested), signals.interruptible():
-            reached = False
+        for _ in range(2):
+            with pytest.raises(StopRequested, match="SIGINT"), signals.interruptible():
+                reached = False
     assert reached
 
 
