@@ -13,7 +13,7 @@ import pytest
 from exported_log import export, exported_log
 
 from configs.tasks_loader import TASKS_FOLDER
-from core_eval.cli import import_
+from core_eval.cli import import_log
 from core_eval.cli.main import main
 from core_eval.imports import to_log
 from core_eval.log import LogReader
@@ -242,7 +242,7 @@ def test_an_import_that_was_stopped_goes_on(
 ) -> None:
     record = files.chat(files.asks(files.call("a", "book", {"n": 1})), files.answer("a", "fine"), reward=1.0)
     files.write_lines(Path("c.jsonl"), *[record] * 5)
-    monkeypatch.setattr(import_, "TOGETHER", 2)
+    monkeypatch.setattr(import_log, "TOGETHER", 2)
     # Stopped at the fourth record, of which the third is undone; then at the third of four scorings.
     for module, name, calls in ((to_log, "add_trace", 3), (scoring, "write_score", 2)):
         with monkeypatch.context() as patched:
