@@ -6,7 +6,6 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from typing import Any
 
 from configs.errors import ConfigError
 from configs.suite_manifest import task_digest
@@ -21,30 +20,6 @@ from core_eval.verify.static_checks import Site, check_conditions, verify_static
 from core_eval.verify.task import Verification, verify_task
 from core_eval.verify.ways import check_ways
 from core_eval.verify.wording import check_wording, shared_paraphrases
-from sims.simulator import Simulator
-
-
-def check_conditions(
-    task: Task, paths: Sequence[Sequence[str]], _simulator: Simulator[Any], _seed: int
-) -> tuple[list[str], list[str]]:
-    """Return faults: a limit below the plan, a caution that is never judged, a way left out of no tool."""
-    return list(_faults(task, paths)), []
-
-
-def _faults(task: Task, paths: Sequence[Sequence[str]]) -> Iterator[str]:
-    longest, steps = max(map(len, paths), default=0), task.limits.steps
-    if steps is not None and steps < longest:
-        yield f"limits.steps {steps} is below the {longest} calls of a golden path"
-    planned = {symbol.tool for symbol in task.automaton.symbols.values()}
-    for caution in task.cautions:
-        judged = caution.before or caution.after
-        if task.answer is None and judged not in planned:
-            yield f"caution {caution.name}: the plan has no call of {judged}, so that it is never judged"
-    for way in task.left_out:
-        for tool in way.tools:
-            if tool not in task.offered.by_name:
-                yield f"left_out: there is no tool {tool!r}"
-
 
 CHECKS = (
     check_evidence,
