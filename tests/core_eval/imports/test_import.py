@@ -15,9 +15,7 @@ from exported_log import export, exported_log
 from configs.tasks_loader import TASKS_FOLDER
 from core_eval.cli import import_log
 from core_eval.cli.main import main
-from core_eval.imports import to_log
 from core_eval.log import LogReader
-from core_eval.score import scoring
 
 TASKS = """
 tasks:
@@ -244,9 +242,9 @@ def test_an_import_that_was_stopped_goes_on(
     files.write_lines(Path("c.jsonl"), *[record] * 5)
     monkeypatch.setattr(import_log, "TOGETHER", 2)
     # Stopped at the fourth record, of which the third is undone; then at the third of four scorings.
-    for module, name, calls in ((to_log, "add_trace", 3), (scoring, "write_score", 2)):
+    for name, calls in (("add_trace", 3), ("write_score", 2)):
         with monkeypatch.context() as patched:
-            patched.setattr(module, name, stopped_after(calls, getattr(module, name)))
+            patched.setattr(import_log, name, stopped_after(calls, getattr(import_log, name)))
             assert main(["import", "c.jsonl", "-o", "c.db"]) == 130
     capsys.readouterr()
     assert main(["import", "c.jsonl", "-o", "c.db"]) == 0
