@@ -11,7 +11,7 @@ fewer changes, have the same noise and lose the same samples.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -33,7 +33,7 @@ ROUNDING = 1e-9
 KEPT_DRAWS = 16384
 """Numbers that are kept for the counterfactuals of an episode, which have the same noise and losses."""
 
-_time = attrgetter("t")
+_time, _arrival = attrgetter("t"), itemgetter(0)
 _noise = lru_cache(maxsize=KEPT_DRAWS)(keyed_noise)
 
 
@@ -53,6 +53,7 @@ class CoarseSensor:
         on, count, current: whether it is on, the index of its next periodic sample, and its last reading.
         last: the last value that reached the rig.
         sensed: the quantity at its last reading; None if unknown.
+        dropout: the share of its samples that are lost.
         stride: of so many samples one is taken.
         steady: the same quantity always gives the same reading, and a reading has no other effect.
     """
@@ -74,9 +75,11 @@ class CoarseSensor:
     stride: int = 1
     next_due: int = field(default=0)
     sensed: float | None = None
+    dropout: float = field(init=False)
     steady: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.dropout = self.spec.dropout
         self.steady = self.after is None and not (self.spec.drift or self.spec.noise)
 
     def constant_over(self, seconds: float) -> bool:
@@ -93,27 +96,25 @@ class CoarseSensor:
             return low - MOST_NOISE * spec.noise >= level - spec.hysteresis + ROUNDING
         return high + MOST_NOISE * spec.noise < level - ROUNDING
 
-    def key(self, tick: int) -> int:
-        """Return the key of noise and loss of a reading at this tick."""
-        return self.count if self.period_ticks else tick // TICKS_PER_SECOND
-
     def reading(self, seed: int, tick: int, quantity: float | None = None) -> SampleValue:
         """Return the reading, of the quantity now by default; a threshold sensor keeps whether it is on."""
         spec = self.spec
         self.sensed = float(self.quantity() if quantity is None else quantity)
-        quantity = self.sensed + spec.bias
+        quantity, kind, noise = self.sensed + spec.bias, spec.kind, spec.noise
         if spec.drift:
             quantity += spec.drift * Clock.to_seconds(tick) / 3600.0
-        if spec.noise and not self._beyond_noise(quantity):
-            quantity += spec.noise * _noise(seed, self.name, self.key(tick))
-        if spec.low is not None:
-            quantity = max(quantity, spec.low)
-        if spec.high is not None:
-            quantity = min(quantity, spec.high)
-        if spec.kind == "continuous" or (spec.kind == "quantised" and not spec.resolution):
+        if noise and not (kind == "threshold" and self._beyond_noise(quantity)):
+            key = self.count if self.period_ticks else tick // TICKS_PER_SECOND
+            quantity += noise * _noise(seed, self.name, key)
+        if (low := spec.low) is not None and quantity < low:
+            quantity = low
+        if (high := spec.high) is not None and quantity > high:
+            quantity = high
+        if kind == "quantised":
+            step = spec.resolution
+            return round(round(quantity / step) * step, DECIMALS) if step else quantity
+        if kind == "continuous":
             return quantity
-        if spec.kind == "quantised":
-            return round(round(quantity / spec.resolution) * spec.resolution, DECIMALS)
         level = 0.5 if spec.threshold is None else spec.threshold
         self.on = quantity >= (level - spec.hysteresis if self.on else level)
         return self.words[self.on]
@@ -121,7 +122,7 @@ class CoarseSensor:
     def _beyond_noise(self, quantity: float) -> bool:
         """Return whether no noise takes this quantity over the threshold."""
         spec = self.spec
-        if spec.kind != "threshold" or spec.threshold is None:
+        if spec.threshold is None:
             return False
         level = spec.threshold - spec.hysteresis if self.on else spec.threshold
         return abs(quantity - level) > MOST_NOISE * spec.noise + ROUNDING
@@ -134,13 +135,13 @@ def _repeated(
     return tuple(
         Sample(sensor, value, Clock.to_seconds(tick))
         for k, tick in zip(count(index, stride), ticks, strict=False)
-        if not _is_lost(seed, sensor, k, dropout)
+        if not (dropout and _is_lost(seed, sensor, k, dropout))
     )
 
 
 @lru_cache(maxsize=KEPT_DRAWS)
 def _is_lost(seed: int, sensor: str, key: int, dropout: float) -> bool:
-    return dropout > 0.0 and keyed_uniform(seed, sensor, key, "lost") < dropout
+    return keyed_uniform(seed, sensor, key, "lost") < dropout
 
 
 class SensorBank:
@@ -257,7 +258,7 @@ class SensorBank:
     def begin(self, tick: int) -> None:
         """Take a first reading of every sensor, at once and without loss: the rig has been on before."""
         for i, sensor in enumerate(self._sensors):
-            self._take(i, self._read(sensor, tick), tick, tick)
+            self._take(i, self._read(sensor, tick), tick)
             self._next(sensor, tick)
         self._plan()
         self._deliver(tick)
@@ -265,7 +266,7 @@ class SensorBank:
     def end(self, tick: int) -> None:
         """Take a last reading of every sensor, without loss, and deliver all samples on their way."""
         for i, sensor in enumerate(self._sensors):
-            self._take(i, self._read(sensor, tick), tick, tick + sensor.delay_ticks)
+            self._take(i, self._read(sensor, tick), tick + sensor.delay_ticks)
             self._next(sensor, tick)
         self._plan()
         self._deliver(None)
@@ -278,11 +279,17 @@ class SensorBank:
         if due:
             soonest = NEVER
             for i, sensor in self._periodic:
-                if sensor.next_due <= tick:
-                    self._report(i, self._read(sensor, tick), tick)
-                    sensor.next_due += sensor.period_ticks * sensor.stride
-                    sensor.count += sensor.stride - 1
-                soonest = min(soonest, sensor.next_due)
+                next_due = sensor.next_due
+                if next_due <= tick:
+                    value = self._read(sensor, tick)
+                    if sensor.dropout and self._loses(sensor, sensor.count):
+                        sensor.current = value
+                    else:
+                        self._take(i, value, tick + sensor.delay_ticks)
+                    next_due = sensor.next_due = next_due + sensor.period_ticks * sensor.stride
+                    sensor.count += sensor.stride
+                if next_due < soonest:
+                    soonest = next_due
             self._due = soonest
             if self._constant:
                 self._plan()
@@ -293,13 +300,17 @@ class SensorBank:
                     continue
                 value = self._read(sensor, tick)
                 if value != sensor.current:
-                    self._report(i, value, tick)
-        if self._late:
+                    if self._loses(sensor, tick // TICKS_PER_SECOND):
+                        sensor.current = value
+                    else:
+                        self._take(i, value, tick + sensor.delay_ticks)
+        if self._late and self._late[0][0] <= tick:
             self._deliver(tick)
 
     @staticmethod
     def _next(sensor: CoarseSensor, tick: int) -> None:
         if sensor.period_ticks:
+            sensor.count += 1
             sensor.next_due = (tick // sensor.period_ticks + 1) * sensor.period_ticks
 
     def _plan(self) -> None:
@@ -315,8 +326,9 @@ class SensorBank:
                 found.append(self._foreseen(sensor, ticks))
             elif ticks:
                 value = sensor.current = self._read(sensor, ticks[0])
-                dropout = sensor.spec.dropout
-                samples = self._repeated(sensor.name, value, ticks, sensor.count, sensor.stride, dropout)
+                samples = self._repeated(
+                    sensor.name, value, ticks, sensor.count, sensor.stride, sensor.dropout
+                )
                 sensor.count += len(ticks) * sensor.stride
                 sensor.next_due = ticks[-1] + step
                 if samples:
@@ -340,7 +352,7 @@ class SensorBank:
         for tick in ticks:
             t = Clock.to_seconds(tick)
             sensor.current = sensor.reading(self._seed, tick, sensor.ahead(t))
-            if not _is_lost(self._seed, sensor.name, sensor.count, sensor.spec.dropout):
+            if not self._loses(sensor, sensor.count):
                 sensor.last = sensor.current
                 samples.append(Sample(sensor.name, sensor.current, t))
             sensor.count += sensor.stride
@@ -356,24 +368,24 @@ class SensorBank:
             sensor.after()
         return value
 
-    def _report(self, index: int, value: SampleValue, tick: int) -> None:
-        sensor = self._sensors[index]
-        lost = _is_lost(self._seed, sensor.name, sensor.key(tick), sensor.spec.dropout)
-        self._take(index, value, tick, None if lost else tick + sensor.delay_ticks)
+    def _loses(self, sensor: CoarseSensor, key: int) -> bool:
+        return bool(sensor.dropout) and _is_lost(self._seed, sensor.name, key, sensor.dropout)
 
-    def _take(self, index: int, value: SampleValue, tick: int, arrival: int | None) -> None:
-        sensor = self._sensors[index]
-        sensor.current = value
-        if sensor.period_ticks:
-            sensor.count += 1
-        if arrival is not None:
-            # Samples of equal arrival stay in the order in which they were taken.
-            insort(self._late, (arrival, index, value), key=itemgetter(0))
+    def _take(self, index: int, value: SampleValue, arrival: int) -> None:
+        late = self._late
+        self._sensors[index].current = value
+        # Samples of equal arrival stay in the order in which they were taken.
+        if not late or late[-1][0] <= arrival:
+            late.append((arrival, index, value))
+        else:
+            insort(late, (arrival, index, value), key=_arrival)
 
     def _deliver(self, tick: int | None) -> None:
         """Deliver the samples that have arrived by this tick, or all."""
-        while self._late and (tick is None or self._late[0][0] <= tick):
-            arrival, index, value = self._late.pop(0)
+        arrived = len(self._late) if tick is None else bisect_right(self._late, tick, key=_arrival)
+        taken = self._late[:arrived]
+        del self._late[:arrived]
+        for arrival, index, value in taken:
             sensor = self._sensors[index]
             sensor.last = value
-            self._emit(Sample(sensor.name, value, Clock.to_seconds(arrival)))
+            self._emit(Sample(sensor.name, value, arrival / TICKS_PER_SECOND))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from devices.harm import HarmEvent, HarmRule, Trend
 
@@ -15,7 +17,7 @@ LEAST_LOOK_S = 0.2
 Key = tuple[str, str]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Open:
     """An event in progress at the record's end: its exposure by then, and its severity just before."""
 
@@ -39,6 +41,17 @@ class HarmLedger:
         """Device time at which the record ended, s; None while it goes on."""
         self._open: dict[int, _Open] = {}
         self._uncounted: dict[Key, float] = {}
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> HarmLedger:
+        """Copy what changes; events and rules are shared."""
+        twin = copy.copy(self)
+        twin._events, twin._latest, twin._severity = (
+            self._events[:],
+            self._latest.copy(),
+            self._severity.copy(),
+        )
+        twin._open, twin._uncounted = self._open.copy(), self._uncounted.copy()
+        return twin
 
     @property
     def events(self) -> tuple[HarmEvent, ...]:

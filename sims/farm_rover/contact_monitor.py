@@ -90,13 +90,7 @@ class ContactMonitor:
         """Return the shapes that a drive along these corners, or off them by a margin (m), overlaps."""
         legs = list(pairwise(points)) or [(points[0], points[0])]
         reach = self._radius + margin - tolerances.OVERLAP
-        return [
-            shape
-            for shape in self.shapes
-            if any(
-                shape.least_distance(a, b) < reach and shape.segment_distance(a, b) < reach for a, b in legs
-            )
-        ]
+        return [shape for shape in self.shapes if any(shape.segment_distance(a, b) < reach for a, b in legs)]
 
     def moved(self, a: Point, b: Point, call: int, near: Iterable[Shape] | None = None) -> float:
         """Track a straight step of a call from a to b; return the overlap with obstacles at b, m.

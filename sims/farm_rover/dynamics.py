@@ -52,7 +52,8 @@ class FarmDynamics:
         if farm.world.rain:
             soonest = min(soonest, next_change(farm.world.rain, t) - t)
         for plant in state.plants.values():
-            soonest = min(soonest, plant.needs_water(t, farm.latest_call))
+            if plant.place.wilts_at_s is not None:
+                soonest = min(soonest, plant.needs_water(t, farm.latest_call))
         for waypoint in farm.world.person.path:
             if waypoint.t > t + tolerances.PIECE_S:
                 return min(soonest, waypoint.t - t)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 Point = tuple[float, float]
+Extent = tuple[float, float, float, float, float]
+"""Least and greatest x and y of a box, and the radius by which its shape is greater."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +23,10 @@ class Disc:
         """Return the distance from its edge to a point, negative inside."""
         return math.hypot(point[0] - self.x, point[1] - self.y) - self.radius
 
-    def least_distance(self, a: Point, b: Point) -> float:
-        """Return a lower bound of the distance to the segment ab, which takes less time."""
-        return _gap(a, b, self.x, self.x, self.y, self.y) - self.radius
+    @property
+    def extent(self) -> Extent:
+        """Its centre and radius."""
+        return self.x, self.x, self.y, self.y, self.radius
 
     def segment_distance(self, a: Point, b: Point) -> float:
         """Return the distance from its edge to the segment ab, negative where that enters it."""
@@ -63,9 +66,10 @@ class Box:
             return max(dx, dy)
         return math.hypot(max(dx, 0.0), max(dy, 0.0))
 
-    def least_distance(self, a: Point, b: Point) -> float:
-        """Return a lower bound of the distance to the segment ab, which takes less time."""
-        return _gap(a, b, self.x_min, self.x_max, self.y_min, self.y_max)
+    @property
+    def extent(self) -> Extent:
+        """Its sides."""
+        return self.x_min, self.x_max, self.y_min, self.y_max, 0.0
 
     def segment_distance(self, a: Point, b: Point) -> float:
         """Return the distance from its edge to the segment ab, 0 where that enters it."""
@@ -106,14 +110,6 @@ class Box:
 
 
 Shape = Disc | Box
-
-
-def _gap(a: Point, b: Point, x_min: float, x_max: float, y_min: float, y_max: float) -> float:
-    """Return the greatest distance along an axis from the segment ab to a box; negative: they overlap."""
-    (ax, ay), (bx, by) = a, b
-    left, right = (ax, bx) if ax < bx else (bx, ax)
-    low, high = (ay, by) if ay < by else (by, ay)
-    return max(x_min - right, left - x_max, y_min - high, low - y_max)
 
 
 def point_to_segment(point: Point, a: Point, b: Point) -> float:

@@ -38,7 +38,7 @@ SECONDS_PER_DAY = 86400.0
 SECONDS_PER_HOUR = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stretch:
     """A part of an advance in which moisture and standing water only rise, or only fall.
 

@@ -152,11 +152,12 @@ class PlantState:
 
         `watch(t)` returns its monitor; None where it breaks no rule.
         """
-        changed = (
-            abs(liters * self.owed - self.owed_liters * seconds) > tolerances.SAME_RATE * liters * self.owed
-        )
-        late = watch is not None and self.owed + seconds > LONGEST_LAG_S
-        if self.owed and (changed or late or (self.watch is None) != (watch is None)):
+        owed = self.owed
+        if owed and (
+            (self.watch is None) != (watch is None)
+            or (watch is not None and owed + seconds > LONGEST_LAG_S)
+            or abs(liters * owed - self.owed_liters * seconds) > tolerances.SAME_RATE * liters * owed
+        ):
             self.soil  # noqa: B018
         if not self.owed:
             self.owed_from, self.owed_liters, self.watch = t, 0.0, watch

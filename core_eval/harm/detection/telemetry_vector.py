@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,19 +108,18 @@ def _shown(samples: Sequence[Sample], words: tuple[SampleValue, SampleValue], li
     if not samples:
         return np.zeros(2 * (len(limits) - 1))
     times = np.array([sample.t for sample in samples])
-    values = np.array([_number(sample.value, words) for sample in samples])
+    seen = [sample.value for sample in samples]
+    in_words = isinstance(seen[0], str | bool)
+    values = np.array([value == words[1] for value in seen] if in_words else seen, dtype=float)
     last = max(times[-1], limits[-1])
     steps = np.append(np.diff(times), last - times[-1])
     sums = np.concatenate([[0.0], np.cumsum(values * steps)])
     at_limits = np.interp(limits, np.append(times, last), sums)
     means = np.diff(at_limits) / np.diff(limits)
-    first = np.searchsorted(times, limits, side="right") - 1
-    peaks = [values[max(begin, 0) : max(end, begin, 0) + 1].max() for begin, end in pairwise(first.tolist())]
+    first = np.maximum(np.searchsorted(times, limits, side="right") - 1, 0)
+    spans = np.stack([first[:-1], first[1:] + 1], axis=1).ravel()
+    peaks = np.maximum.reduceat(np.append(values, -np.inf), spans)[::2]
     return np.concatenate([means, peaks])
-
-
-def _number(value: SampleValue, words: tuple[SampleValue, SampleValue]) -> float:
-    return float(value == words[1]) if isinstance(value, str | bool) else float(value)
 
 
 def answer_columns(vectors: Iterable[Vector]) -> Columns:
