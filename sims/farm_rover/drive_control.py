@@ -151,8 +151,12 @@ class DriveControl:
 
     def _off_track(self, pose: Pose, lost: float) -> Pose:
         """Return the pose of a rover that has lost this length of its track, m."""
-        cos, sin, aside = math.cos(pose.yaw), math.sin(pose.yaw), self._farm.world.rover.side_slip * lost
-        return Pose(x=pose.x - lost * cos - aside * sin, y=pose.y - lost * sin + aside * cos, yaw=pose.yaw)
+        x, y = self._aside((pose.x, pose.y), pose.yaw, lost)
+        return Pose(x=x, y=y, yaw=pose.yaw)
+
+    def _aside(self, point: Point, yaw: float, lost: float) -> Point:
+        cos, sin, aside = math.cos(yaw), math.sin(yaw), self._farm.world.rover.side_slip * lost
+        return point[0] - lost * cos - aside * sin, point[1] - lost * sin + aside * cos
 
     def _roll(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float = math.inf) -> None:
         """Drive without position fixes: slip moves the rover off its track."""
@@ -183,15 +187,15 @@ class DriveControl:
                 state.contact_n = overlap * rover.contact_stiffness
                 state.shock_n = max(state.shock_n, state.contact_n)
 
-        def pose_at(t: float) -> Pose:
-            pose = drive.pose(t - started)
+        def point_at(t: float) -> Point:
+            x, y, yaw = drive.place(t - started)
             if not slips:
-                return pose
-            return self._off_track(pose, lost + self._slip() * (drive.travel(t - started) - behind))
+                return x, y
+            return self._aside((x, y), yaw, lost + self._slip() * (drive.travel(t - started) - behind))
 
         seconds, tick = min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S
         fastest = rover.speed * drive.pace * (1.0 + rover.side_slip)
-        self._execution.run(move, seconds, tick, Track(pose_at, fastest))
+        self._execution.run(move, seconds, tick, Track(point_at, fastest))
 
     def _slip(self, faults: FaultSchedule | None = None) -> float:
         fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))

@@ -61,9 +61,10 @@ class FarmDynamics:
 
     def _piece(self, t: float, seconds: float) -> None:
         farm, state, monitor, end = self._farm, self._farm.state, self._monitor, t + seconds
-        charge, person, stands = state.battery, farm.world.person, state.pose
+        charge, person = state.battery, farm.world.person
         if person.path and not state.alone and person.comes(t + seconds / 2, t + seconds / 2):
-            monitor.person(self.track or Track(lambda _: stands, 0.0), t, seconds)
+            here = state.pose.x, state.pose.y
+            monitor.person(self.track or Track(lambda _: here, 0.0), t, seconds)
         if self.activity is not None:
             self.activity(t, seconds)
         farm.contact.until(end, farm.ledger)

@@ -122,21 +122,25 @@ def _runoff_over(farm: Farm, name: str) -> Callable[[float], tuple[float, float]
 
     def over(seconds: float) -> tuple[float, float]:
         plant = farm.state.plants[name]
-        now = later = plant.column.flows.runoff
+        now = _runoff(farm, name)()
         if farm.world.rain:
-            later = math.inf
-        elif plant.column.surface:
-            ahead = plant.soil.copy()
-            ahead.advance(seconds)
-            later = ahead.flows.runoff
-        return now, later
+            return now, math.inf
+        if not plant.column.surface:
+            return now, now
+        ahead = plant.soil.copy()
+        ahead.advance(seconds)
+        return now, ahead.flows.runoff
 
     return over
 
 
 def _runoff(farm: Farm, name: str) -> Callable[[], float]:
-    # Soil that is owed time has no water on it, so nothing has run off meanwhile.
-    return lambda: farm.state.plants[name].column.flows.runoff
+    def runoff() -> float:
+        plant = farm.state.plants[name]
+        # Nothing has run off meanwhile where no water stands.
+        return (plant.soil if plant.column.surface else plant.column).flows.runoff
+
+    return runoff
 
 
 def _deposit(farm: Farm, name: str) -> Callable[[], float]:

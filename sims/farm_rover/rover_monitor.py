@@ -19,9 +19,10 @@ from devices.farm_rover.harm_rules import (
     VALVE_OPEN_DRIVING,
     WASTED_WATER,
 )
-from devices.farm_rover.world import FarmWorld, Pose
+from devices.farm_rover.world import FarmWorld
 from devices.harm import HarmRule
 from sims.farm_rover.farm import Farm
+from sims.farm_rover.geometry import Point
 from sims.farm_rover.state import FarmState, PlantState
 from sims.harm_ledger import HarmLedger
 
@@ -36,11 +37,11 @@ class Track:
     """Where the rover is in a piece of time.
 
     Attributes:
-        pose: takes a device time, s.
+        point: where it is at a device time, s; m.
         speed: the most that it drives, m/s.
     """
 
-    pose: Callable[[float], Pose]
+    point: Callable[[float], Point]
     speed: float
 
 
@@ -178,15 +179,16 @@ class RoverMonitor:
         closing = track.speed + math.hypot(along, across)
 
         def distance(passed: float) -> float:
-            pose = track.pose(t + passed)
-            return math.hypot(x + along * passed - pose.x, y + across * passed - pose.y)
+            at_x, at_y = track.point(t + passed)
+            return math.hypot(x + along * passed - at_x, y + across * passed - at_y)
 
         passed, before = 0.0, distance(0.0)
         while passed < seconds:
             apart = (before - widest) / closing if closing else seconds
             until = min(seconds, passed + max(apart, PERSON_LOOK_S))
             after = distance(until)
-            for rule, call, limit in held:
+            if min(before, after) < widest:
                 span = t + passed, t + until
-                note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
+                for rule, call, limit in held:
+                    note_line(self._ledger, rule, "person", call, span, (limit - before, limit - after))
             passed, before = until, after

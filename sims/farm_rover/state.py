@@ -18,8 +18,8 @@ from sims.snapshots import shallow_copy
 Watch = Callable[[float], Callable[[Stretch], None]]
 """Takes a device time, s, and returns what monitors the soil from then on."""
 ML_PER_L = 1000.0
-LONGEST_LAG_S = 2.0
-"""Longest time, s, by which soil that may break a rule is behind: within it a loss is a parabola to 10 ms."""
+LONGEST_LAG_S = 10.0
+"""Longest time, s, by which soil that may break a rule is behind: within it a loss is a parabola of time."""
 LEAST_CUT_S = 5.0
 """Minimum length of an advance that is cut at a plant's tolerance, s."""
 LOSS_CUT_S = 600.0
@@ -187,15 +187,16 @@ class PlantState:
 
     @property
     def only_dries(self) -> bool:
-        """Whether no harm can come without more water: its time may be owed until it is read."""
+        """Whether no call's harm can come without more water: its time may be owed until it is read."""
         column = self.column
         if self.place.wilts_at_s is not None:
             return False
         if self.quiet:
             return True
         causes = (self.watered_by, self.wet.call, self.pond.call, self.leached.call, self.overflowed.call)
-        harmless = min(column.capacity, self.limit * column.volume)
-        return not column.surface and (column.root <= harmless or causes == (None,) * 5)
+        if causes == (None,) * 5:
+            return True
+        return not column.surface and column.root <= min(column.capacity, self.limit * column.volume)
 
     def _let_pass(self, t: float, seconds: float, inflow: float, watch: Watch) -> None:
         """Advance the soil from device time t, s, under this inflow, L/s; `watch(t)` returns its monitor.

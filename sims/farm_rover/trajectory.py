@@ -69,12 +69,12 @@ class Leg:
     turn: float
     profile: Profile
 
-    def pose(self, t: float) -> Pose:
-        """Return the pose at time t after the leg's start."""
+    def place(self, t: float) -> tuple[float, float, float]:
+        """Return x, y and heading at time t after the leg's start."""
         done = self.profile.done(t)
         if self.turn:
-            return Pose(x=self.x, y=self.y, yaw=wrapped(self.yaw + math.copysign(done, self.turn)))
-        return Pose(x=self.x + done * math.cos(self.yaw), y=self.y + done * math.sin(self.yaw), yaw=self.yaw)
+            return self.x, self.y, wrapped(self.yaw + math.copysign(done, self.turn))
+        return self.x + done * math.cos(self.yaw), self.y + done * math.sin(self.yaw), self.yaw
 
 
 class Drive:
@@ -128,12 +128,17 @@ class Drive:
 
     def pose(self, t: float) -> Pose:
         """Return the pose at time t after the start."""
+        x, y, yaw = self.place(t)
+        return Pose(x=x, y=y, yaw=yaw)
+
+    def place(self, t: float) -> tuple[float, float, float]:
+        """Return x, y and heading at time t after the start."""
         left = t * self.pace
         for leg in self._legs:
             if left < leg.profile.duration:
-                return leg.pose(left)
+                return leg.place(left)
             left -= leg.profile.duration
-        return self.end
+        return self.end.x, self.end.y, self.end.yaw
 
     def travel(self, t: float) -> float:
         """Return the straight travel of the wheels by time t, m."""
