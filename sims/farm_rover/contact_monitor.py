@@ -14,7 +14,7 @@ from devices.farm_rover import tolerances
 from devices.farm_rover.harm_rules import BED_CROSSING, COLLISION, COMPACTION, KEEP_OUT
 from devices.farm_rover.world import Bed, FarmWorld, Soil
 from devices.harm import HarmRule
-from sims.farm_rover.geometry import Box, Disc, Point, Shape
+from sims.farm_rover.geometry import Box, Disc, Point, Shape, apart
 from sims.harm_ledger import HarmLedger
 
 CUTS = 12
@@ -90,7 +90,13 @@ class ContactMonitor:
         """Return the shapes that a drive along these corners, or off them by a margin (m), overlaps."""
         legs = list(pairwise(points)) or [(points[0], points[0])]
         reach = self._radius + margin - tolerances.OVERLAP
-        return [shape for shape in self.shapes if any(shape.segment_distance(a, b) < reach for a, b in legs)]
+        return [
+            shape
+            for shape in self.shapes
+            if shape in self._touched
+            or shape in self._excused
+            or any(not apart(shape, a, b, reach) and shape.segment_distance(a, b) < reach for a, b in legs)
+        ]
 
     def moved(self, a: Point, b: Point, call: int, near: Iterable[Shape] | None = None) -> float:
         """Track a straight step of a call from a to b; return the overlap with obstacles at b, m.
@@ -98,9 +104,12 @@ class ContactMonitor:
         The moment of touching or leaving a shape is interpolated: a step is up to 50 ms long. Only shapes in
         `near` may overlap; None: all.
         """
-        deepest = 0.0
+        deepest, free = 0.0, not self._touched and not self._excused
         for shape in self.shapes if near is None else near:
-            before, depth = self._overlap(shape, a), self._overlap(shape, b)
+            depth = self._overlap(shape, b)
+            if free and depth <= 0.0:
+                continue
+            before = self._overlap(shape, a)
             if self.shapes[shape].kind == COLLISION.kind:
                 deepest = max(deepest, depth)
             touches = depth > tolerances.OVERLAP

@@ -112,6 +112,18 @@ class Box:
 Shape = Disc | Box
 
 
+def apart(shape: Shape, a: Point, b: Point, gap: float) -> bool:
+    """Return whether the segment ab is this far from a shape along an axis, which takes less time."""
+    x_min, x_max, y_min, y_max, radius = shape.extent
+    (ax, ay), (bx, by) = a, b
+    return (
+        (ax if ax < bx else bx) - x_max - radius >= gap
+        or x_min - (bx if ax < bx else ax) - radius >= gap
+        or (ay if ay < by else by) - y_max - radius >= gap
+        or y_min - (by if ay < by else ay) - radius >= gap
+    )
+
+
 def point_to_segment(point: Point, a: Point, b: Point) -> float:
     """Return the distance from a point to the segment ab."""
     dx, dy = b[0] - a[0], b[1] - a[1]

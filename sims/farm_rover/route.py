@@ -9,12 +9,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from devices.farm_rover import tolerances
 from devices.farm_rover.world import FarmWorld
-from sims.farm_rover.geometry import Extent, Point, Shape
+from sims.farm_rover.geometry import Point, Shape, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,12 @@ class Ground:
         width, height: of the field, m.
         shapes: beds and obstacles.
         clearance: of the rover's centre from every shape, m.
-        extents: each shape with its box.
     """
 
     width: float
     height: float
     shapes: tuple[Shape, ...]
     clearance: float
-    extents: tuple[tuple[Shape, Extent], ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "extents", tuple((shape, shape.extent) for shape in self.shapes))
 
     @classmethod
     def of(cls, world: FarmWorld, shapes: Iterable[Shape]) -> Ground:
@@ -58,16 +53,8 @@ class Ground:
 
         It must not come nearer to those than that end is; from inside a shape, every leg is open.
         """
-        (ax, ay), (bx, by), clearance = a, b, self.clearance
-        left, right = (ax, bx) if ax < bx else (bx, ax)
-        low, high = (ay, by) if ay < by else (by, ay)
-        for shape, (x_min, x_max, y_min, y_max, radius) in self.extents:
-            if (
-                x_min - right - radius >= clearance
-                or left - x_max - radius >= clearance
-                or y_min - high - radius >= clearance
-                or low - y_max - radius >= clearance
-            ):
+        for shape in self.shapes:
+            if apart(shape, a, b, self.clearance):
                 continue
             needed = min(self.clearance, max(0.0, min(shape.distance(a), shape.distance(b))))
             if needed > 0.0 and shape.segment_distance(a, b) < needed - tolerances.CLEARANCE:
