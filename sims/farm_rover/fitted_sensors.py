@@ -120,27 +120,16 @@ def _moisture_over(farm: Farm, name: str) -> Callable[[float], tuple[float, floa
 def _runoff_over(farm: Farm, name: str) -> Callable[[float], tuple[float, float]]:
     """Return the range of a plant's runoff in a rest."""
 
-    def over(seconds: float) -> tuple[float, float]:
-        plant = farm.state.plants[name]
-        now = _runoff(farm, name)()
-        if farm.world.rain:
-            return now, math.inf
-        if not plant.column.surface:
-            return now, now
-        ahead = plant.soil.copy()
-        ahead.advance(seconds)
-        return now, ahead.flows.runoff
+    def over(_seconds: float) -> tuple[float, float]:
+        # Where nothing is added nothing runs off.
+        now = farm.state.plants[name].soil.flows.runoff
+        return now, math.inf if farm.world.rain else now
 
     return over
 
 
 def _runoff(farm: Farm, name: str) -> Callable[[], float]:
-    def runoff() -> float:
-        plant = farm.state.plants[name]
-        # Nothing has run off meanwhile where no water stands.
-        return (plant.soil if plant.column.surface else plant.column).flows.runoff
-
-    return runoff
+    return lambda: farm.state.plants[name].soil.flows.runoff
 
 
 def _deposit(farm: Farm, name: str) -> Callable[[], float]:
