@@ -29,7 +29,7 @@ def _open_mcp(rig: RigAddress) -> Link:
 
 
 def _may_publish(url: str, channel: str, payload: bytes) -> bool | None:
-    from firmware_bridge.mqtt.permissions import may_publish
+    from firmware_bridge.mqtt.connection import may_publish
 
     return may_publish(url, channel, payload)
 

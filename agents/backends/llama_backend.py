@@ -26,9 +26,8 @@ from agents.backends.backend import (
     ReplyStop,
     Speed,
 )
-from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import AbortedError, LlamaEngine, physical_cores
-from agents.backends.llama_sampler import Sampler, Sampling, ThoughtBudget
+from agents.backends.llama_sampler import CallWatch, Sampler, Sampling, ThoughtBudget
 from agents.backends.llama_speed import check_context, check_time, measured_speed
 from agents.backends.prompt_cache import PromptCache, usual_folder
 from agents.deadline import Deadline

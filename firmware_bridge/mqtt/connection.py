@@ -6,8 +6,10 @@ The thread runs paho's loop, so all reads, writes and callbacks happen on it, an
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 import math
+import secrets
 import socket
 import ssl
 import threading
@@ -24,7 +26,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from firmware_bridge.link import LinkError
-from firmware_bridge.mqtt.address import MqttAddress
+from firmware_bridge.mqtt.address import MqttAddress, Topics, parse_mqtt_url
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ ANSWER_SECONDS = 5.0
 """Time for a broker's answers until it is connected anew."""
 BACK_OFF = (0.1, 2.0)
 """Seconds before the first try to reconnect, doubled up to the longest."""
+PERMISSION_SECONDS, GRACE_SECONDS = 2.0, 0.2
+"""Time for a broker's answer whether it accepts a message, and for a refusal to follow its receipt."""
 
 
 class MqttConnection:
@@ -345,3 +349,37 @@ def publish_properties(expires: float | None, correlation: str | None) -> Any:
 def _no_delay(_client: mqtt.Client, _data: Any, sock: Any) -> None:
     # Without it Nagle and delayed acknowledgements add 40 ms to every round trip; paho does not set it.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def may_publish(url: str, channel: str, payload: bytes) -> bool | None:
+    """Publish a payload on a channel of the URL's rig in MQTT 5, and return whether the broker accepts it.
+
+    None: the broker has no MQTT 5, in whose 3.1.1 it reports no refusal, or did not answer.
+    """
+    address = dataclasses.replace(parse_mqtt_url(url), version=5)
+    topics = Topics(address.rig)
+    refused = threading.Event()
+    connection = MqttConnection(
+        address,
+        f"pathrig-check-{secrets.token_hex(6)}",
+        subscriptions=[(topics.of("status"), 0, False)],
+        on_message=lambda *_: None,
+        on_link=lambda _: None,
+        on_refused=lambda _: refused.set(),
+    )
+    try:
+        connection.open(PERMISSION_SECONDS)
+    except LinkError:
+        return None
+    try:
+        info = connection.publish(topics.of(channel), payload)
+        if info is None:
+            return None
+        info.wait_for_publish(PERMISSION_SECONDS)
+        if not info.is_published():
+            return None
+        return not refused.wait(GRACE_SECONDS)
+    except (RuntimeError, ValueError):
+        return None
+    finally:
+        connection.close()

@@ -16,9 +16,8 @@ from firmware_bridge import messages as wire
 from firmware_bridge.codec import RESETS, CodecError, decode_device_message, encode
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal
 from firmware_bridge.mqtt.address import Topics, check_rig_name, parse_mqtt_url
-from firmware_bridge.mqtt.connection import MqttConnection
+from firmware_bridge.mqtt.connection import MqttConnection, may_publish
 from firmware_bridge.mqtt.lease import Lease
-from firmware_bridge.mqtt.permissions import may_publish
 from firmware_bridge.name_monitor import NameMonitor
 
 _ESTOP = encode(wire.Estop())

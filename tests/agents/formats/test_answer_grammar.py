@@ -8,8 +8,8 @@ from farm_rig import FARM_ROVER
 from llama_cpp_files import llama_cpp_file
 from tiny_gguf import write_tiny_gguf
 
-from agents.backends.call_watch import CallWatch
 from agents.backends.llama_engine import LlamaEngine
+from agents.backends.llama_sampler import CallWatch
 from agents.formats.answer_grammar import answer_grammar, call_grammar
 from agents.formats.calls import CallText
 from agents.formats.registry import formats
