@@ -6,6 +6,7 @@ The package itself is not imported: it needs libraries for other uses. Only its 
 from __future__ import annotations
 
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,6 +34,16 @@ def folder() -> Path:
     if found is None or found.origin is None:
         raise WorldError(MISSING)
     return Path(found.origin).parent / "assets" / "SO101"
+
+
+def package() -> str:
+    """Return the name and the version of the package.
+
+    Raises:
+        WorldError: it is not installed.
+    """
+    folder()
+    return f"{PACKAGE} {version(PACKAGE)}"
 
 
 def mjcf() -> str:

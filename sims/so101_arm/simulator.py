@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 import mujoco
@@ -46,9 +45,7 @@ class So101Simulator(GripperArm[So101World]):
     joints = JOINTS
 
     def __init__(self, world: So101World, seed: int = 0) -> None:
-        assets.folder()
-        package = f"{assets.PACKAGE} {version(assets.PACKAGE)}"
-        self.firmware = f"pathrig-sim-so101 (MuJoCo {mujoco.__version__}, {package})"
+        self.firmware = f"pathrig-sim-so101 (MuJoCo {mujoco.__version__}, {assets.package()})"
         super().__init__(world, seed)
 
     # The base's hooks.
