@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 
 from configs.errors import ConfigError
 from core_eval.log import Emit, EpisodePlanned, Event, LogReader, RunLog
-from core_eval.log.adopted import adopt
+from core_eval.log.episode_copy import adopt
 from core_eval.rig.signals import RigError, StopRequested, StopSignals
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.elsewhere import Numbers, Player, Spread, parts_of

@@ -17,7 +17,7 @@ from processes import wait_for
 
 from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader, RunLog, ignore
-from core_eval.log.adopted import adopt
+from core_eval.log.episode_copy import adopt
 from core_eval.log.verified import verify
 from core_eval.run import side_by_side
 from core_eval.run.config import Cell, RunConfig
