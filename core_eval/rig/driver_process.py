@@ -47,7 +47,7 @@ def open_driver(
         if stop_first:
             link.stop()
         return link
-    from firmware_bridge.drivers.driver_device import open_driver_link
+    from firmware_bridge.drivers.driver_link import open_driver_link
 
     return open_driver_link(*parameters, stop_first=stop_first)
 

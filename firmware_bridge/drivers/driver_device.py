@@ -1,4 +1,4 @@
-"""A device that is third-party hardware, described by a driver file, and its link."""
+"""A device that is third-party hardware, described by a driver file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.settings import Settings
-from devices.drivers.templates import render
 from devices.drivers.tool_driver import DriverFault, Stopped
 from devices.drivers.values import MissingValue, Scalar, Scope, evaluate, write
 from devices.outcome import Outcome, Refusal, StopOutcome
@@ -19,16 +18,10 @@ from devices.rig_motion import Event
 from devices.sensors import Emit, Sample, Truth
 from devices.tool import ArgumentsError
 from firmware_bridge.drivers.conversation import Lost
-from firmware_bridge.drivers.hardware_link import WiredLink
 from firmware_bridge.drivers.machine import Machine
-from firmware_bridge.drivers.reports import stop_messages
-from firmware_bridge.drivers.serial_line import SerialLine
 from firmware_bridge.drivers.steps import UNSURE
-from firmware_bridge.drivers.topics import DriverTopics
 from firmware_bridge.drivers.wire import Wire
 from firmware_bridge.link import LinkError, gone
-from firmware_bridge.mqtt.address import parse_mqtt_url
-from firmware_bridge.serial.address import parse_serial_url
 
 
 class DriverDevice:
@@ -184,32 +177,3 @@ class DriverDevice:
             self._known.on_sample(sample)
         if self._emit is not None:
             self._emit(sample)
-
-
-def open_driver_link(
-    driver: DriverFile,
-    device_type: DeviceType,
-    settings: Settings,
-    url: str,
-    name: str,
-    *,
-    stop_first: bool = False,
-) -> WiredLink:
-    """Open the hardware behind a serial URL of any form, or `mqtt://[user:pass@]host[:port]/RIG`.
-
-    With `stop_first` the stop is sent before all else.
-
-    Raises:
-        LinkError: the hardware cannot be reached, or does not answer as its driver expects.
-    """
-    if driver.link == "serial":
-        wire: Wire = SerialLine(parse_serial_url(url, driver.line.baud))
-        device = DriverDevice(driver, device_type, settings, wire)
-    else:
-        address = parse_mqtt_url(url)
-        names = settings.names(address.rig)
-        topics = [render(topic, names) for topic in driver.subscribe]
-        wire = DriverTopics(address, topics, stop_messages(driver, names, settings.tables))
-        device = DriverDevice(driver, device_type, settings, wire, address.rig)
-    device.machine.open(stop_first=stop_first)
-    return WiredLink(device, device.machine, name, device.unattended)
