@@ -190,6 +190,8 @@ class Driver:
             self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
         self._track = self._whole = Track()
         self._noted: tuple[HarmEvent, ...] = ()
+        self._periodic: Sequence[CoarseSensor] = ()
+        self._record_until = 0.0
         self.seldom: Seldom | None = None
         """How seldom sensors are read; None: each at its own period."""
         self.forks: dict[int, Fork] = {}
@@ -238,7 +240,8 @@ class Driver:
             ReplayError: the simulator refuses the parameters.
         """
         off_grid = not on_grid(episode.samples, self._simulator.sensor_specs)
-        self.begin(hidden, seed, start, apart=apart, off_grid=off_grid)
+        until = max(sample.t for sample in episode.samples) + OFF_GRID_S if off_grid else 0.0
+        self.begin(hidden, seed, start, apart=apart, record_until=until)
         self.forks = {}
         for index, logged in enumerate(episode.calls):
             if index >= forks_from:
@@ -259,6 +262,7 @@ class Driver:
         Once the state has become that of the latest `drive` again, the rest is taken from its record.
         """
         self._simulator.restore(fork.snapshot)
+        self._watch()
         self._track = fork.so_far.copy()
         for index, logged in enumerate(episode.calls[fork.call :], fork.call):
             if index > change.calls[-1] and self._is_as(self.forks[index]):
@@ -310,13 +314,13 @@ class Driver:
         start: Mapping[str, Any] = NO_OVERRIDES,
         *,
         apart: bool = False,
-        off_grid: bool = False,
+        record_until: float = 0.0,
     ) -> Track:
         """Begin an episode, as `drive`, and return its record, which `follow` continues.
 
         Args:
             hidden, seed, start, apart: as there.
-            off_grid: the rig's samples are off the simulator's sampling grid.
+            record_until: device time, s, of the last sample off the simulator's sampling grid; 0: none is.
 
         Raises:
             ReplayError: the simulator refuses the parameters.
@@ -327,7 +331,9 @@ class Driver:
         answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)
-        simulator.watch(OFF_GRID_S, self._record_all if off_grid else None)
+        self._record_until = record_until
+        self._periodic = [sensor for sensor in self._made() if sensor.spec.period] if record_until else []
+        self._watch()
         track.specs = {name: sensor.spec for name, sensor in simulator.fitted.items()}
         track.words = {name: sensor.words for name, sensor in simulator.fitted.items()}
         return track
@@ -365,6 +371,7 @@ class Driver:
         finally:
             simulator.hurries = False
             simulator.restore(before)
+            self._watch()
             self._track = kept
 
     def _wait_until(self, t: float) -> None:
@@ -438,10 +445,15 @@ class Driver:
         times.append(now + spec.delay)
         values.append(value + spec.bias + spec.drift * now / 3600.0)
 
+    def _watch(self) -> None:
+        """Look at all quantities at each interval up to the last logged sample: each look costs a step."""
+        goes_on = self._simulator.clock.now < self._record_until
+        self._simulator.watch(OFF_GRID_S, self._record_all if goes_on else None)
+
     def _record_all(self, _t: float) -> None:
-        for sensor in self._made():
-            if sensor.spec.period is not None:
-                self._record(sensor.name, sensor.spec, float(sensor.quantity()))
+        for sensor in self._periodic:
+            self._record(sensor.name, sensor.spec, float(sensor.quantity()))
+        self._watch()
 
 
 def on_grid(samples: Sequence[Sample], specs: Mapping[str, SensorSpec]) -> bool:

@@ -9,6 +9,7 @@ from farm_rig import WORLD, at, rover
 from twin_rig import key, logged, make, nominal, priors
 
 from configs.variation import Variation
+from core_eval.harm.counterfactual import Change
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin import particles
 from core_eval.harm.twin.likelihood import StillPossible, disagreement, log_likelihood
@@ -20,7 +21,7 @@ from core_eval.harm.twin.posterior import Twin, _likely
 from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.verdict import Thresholds
 from core_eval.log.rows import Observation
-from devices.harm import HarmEvent
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
@@ -131,6 +132,24 @@ def test_missing_samples_say_nothing():
         episode.calls, tuple(s for s in episode.samples if not s.sensor.startswith("moisture"))
     )
     assert log_likelihood(half, track) >= full
+
+
+def test_between_samples_off_the_grid_a_quantity_is_known_each_second_up_to_the_last():
+    episode, _ = logged(WATERED)
+    late = replace(episode, samples=tuple(replace(s, t=s.t + 0.4) for s in episode.samples))
+    last = max(s.t for s in late.samples)
+    driver = Driver(make)
+    driver.drive(episode, {}, 0)
+    on_grid = driver.simulator.fitted["moisture.plant_A"].spec.period
+    seconds = {float(t) for t in range(1, int(last) + 2)}
+    assert on_grid > 1.0
+    whole = driver.drive(late, {}, 0, forks_from=0)
+    again = driver.drive_on(late, driver.forks[2], Change((2,), LEAVE_OUT))
+    for track in (whole, again):
+        times = set(track.sensed["moisture.plant_A"][0])
+        assert seconds <= times
+        # Afterwards on the grid alone, but for readings at the end of log and settling.
+        assert len([t for t in times if t > last + 2.0 and t % on_grid]) <= 2
 
 
 @pytest.mark.slow
