@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from core_eval.log.known_schema import SchemaError, check_schema
+from core_eval.log.known_schema import SchemaError, check_schema, statements
 from core_eval.log.schema import APPLICATION_ID, MIGRATIONS, register
 
 BUSY_SECONDS = 10.0
@@ -206,7 +206,7 @@ def _size(path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> None:
-    """Bring the file to the last version, one migration a transaction.
+    """Bring the file to the last version, one migration a transaction; a new file at once.
 
     Raises:
         LogError: the file is newer than this program, or another program's.
@@ -216,10 +216,11 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str
             # Another process may have migrated it while this one waited for the lock.
             version = _check(connection, path, migrations)
             if version < len(migrations):
-                for statement in _statements(migrations[version]):
+                script = _statements(migrations[version]) if version else statements(tuple(migrations))
+                for statement in script:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {version + 1}")
+                connection.execute(f"PRAGMA user_version = {version + 1 if version else len(migrations)}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import pytest
 
 from core_eval.log import LogError, LogReader, RunLog
 from core_eval.log.connection import connect, migrate
-from core_eval.log.schema import MIGRATIONS
+from core_eval.log.schema import MIGRATIONS, register
 
 VERSION_1_ROWS = """
 INSERT INTO run VALUES (1, 10.0, NULL, '{}', '{}', '{}');
@@ -42,6 +42,25 @@ def test_a_new_file_has_the_pragmas_of_the_contract(tmp_path: Path) -> None:
     connection.close()
     with RunLog(tmp_path / "log.db", durable=True) as log:
         assert log.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_new_file_is_as_the_scripts_make_it_one_by_one(tmp_path: Path) -> None:
+    new = connect(tmp_path / "new.db")
+    old = sqlite3.connect(tmp_path / "old.db", isolation_level=None)
+    register(old)
+    migrate(old, tmp_path / "old.db", MIGRATIONS[:1])
+    migrate(old, tmp_path / "old.db")
+    made = [
+        (
+            one.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid").fetchall(),
+            one.execute("PRAGMA user_version").fetchone(),
+            one.execute("PRAGMA application_id").fetchone(),
+        )
+        for one in (new, old)
+    ]
+    assert made[0] == made[1]
+    for one in (new, old):
+        one.close()
 
 
 def test_an_older_file_is_migrated_with_its_rows(tmp_path: Path) -> None:
