@@ -310,14 +310,15 @@ def _freed_early() -> Iterator[Callable[[], None]]:
     An episode leaves simulators, which are cycles. Python looks for those among all objects only when new
     ones are a quarter of the old, many episodes later. So what is old is set aside, and the look is quick.
     """
-    episodes, set_aside_before = 0, gc.get_freeze_count()
+    episodes, set_aside_before = 0, True
 
     def ended() -> None:
-        nonlocal episodes
+        nonlocal episodes, set_aside_before
         episodes += 1
         if episodes >= SETTLED:
             gc.collect()
         if episodes == SETTLED:
+            set_aside_before = gc.get_freeze_count() > 0
             gc.freeze()
 
     try:

@@ -1,9 +1,8 @@
-import gc
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from paths import ROOT, SUPPORT
 
 from configs.errors import ConfigError
 from core_eval.log import LogReader, RunLog, ignore
-from core_eval.log.events import EpisodePlanned, Event
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import SETTLED, Run
@@ -88,34 +86,20 @@ def test_a_killed_run_goes_on_with_the_rest_and_keeps_the_half_episode(tmp_path:
                 assert [left[name] for name in same] == [right[name] for name in same]
 
 
-@pytest.fixture(params=["by a program", "by the command line"])
-def set_aside(request: pytest.FixtureRequest) -> Iterator[int]:
-    """How many objects the collector has set aside before the run: none, or those of the command line."""
-    of_tests = gc.get_freeze_count()
-    gc.unfreeze()
-    if request.param == "by the command line":
-        gc.freeze()
-    yield gc.get_freeze_count()
-    if of_tests:
-        gc.freeze()
-
-
-def test_what_each_episode_of_a_long_run_leaves_is_freed(tmp_path: Path, set_aside: int) -> None:
-    cell = Cell(task="water_one_plant", rig="sim:farm_rover", agent="done")
-    config = RunConfig(cells=(cell,), episodes=SETTLED + 2)
-    old: list[int] = []
-    garbage: list[int] = []
-
-    def emit(event: Event) -> None:
-        if isinstance(event, EpisodePlanned):
-            old.append(gc.get_freeze_count())
-            garbage.append(gc.collect())
-
-    with RunLog(tmp_path / "log.db") as log:
-        Run(config, load_parts(config), log, emit).start()
-    assert old[SETTLED - 1] <= set_aside and old[-1] > max(10_000, old[0])
-    assert bool(gc.get_freeze_count()) == bool(set_aside)
-    assert garbage[1] > 500 and garbage[-1] < 50
+def test_what_each_episode_of_a_long_run_leaves_is_freed(tmp_path: Path) -> None:
+    child = subprocess.run(
+        [sys.executable, str(SUPPORT / "freed_run.py"), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    by_a_program, by_the_command_line = json.loads(child.stdout)
+    assert by_a_program["before"] == 0 < by_the_command_line["before"]
+    for found in (by_a_program, by_the_command_line):
+        before, old, garbage = found["before"], found["old"], found["garbage"]
+        assert old[SETTLED - 1] <= before and old[-1] > max(10_000, old[0])
+        assert bool(found["after"]) == bool(before)
+        assert garbage[1] > 500 and garbage[-1] < 50
 
 
 def test_a_complete_episode_that_was_not_scored_is_scored_at_resume(tmp_path: Path) -> None:
