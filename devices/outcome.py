@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from core_eval.path.calls import CallStatus
-from core_eval.path.taxonomy import LINK_CODES
+from core_eval.call_status import LINK_CODES, CallStatus
 
 PROTECTIVE_STOP = "protective_stop"
 """Code of a fault: the rig stopped itself in the middle of a call, because it met something."""

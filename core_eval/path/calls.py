@@ -7,24 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from core_eval.call_status import CallStatus as CallStatus
 from core_eval.path.facts import Fact
 
 MOST_LOOKS = 60
 """So often a golden run makes a call until its answer tells the fact that it asks for."""
-
-
-class CallStatus(StrEnum):
-    """How a call ended."""
-
-    OK = "ok"
-    REJECTED = "rejected"
-    """Refused by the device."""
-    INVALID = "invalid"
-    """Not a valid call."""
-    BLOCKED = "blocked"
-    """Refused by the guard."""
-    FAULT = "fault"
-    """Failed by the rig or the link."""
 
 
 class StepKind(StrEnum):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.call_status import LINK_CODES, CallStatus
+from core_eval.path.calls import StepKind
 
 Level = Literal["decision", "execution", "rig"]
 
@@ -19,9 +20,6 @@ PARSING_CODES = frozenset(
     {"unclosed", "stray_close", "bad_json", "not_an_object", "no_name", "bad_arguments", "unreadable"}
 )
 """Codes of an `invalid` step whose text contained no readable call."""
-
-LINK_CODES = frozenset({"timeout", "link", "late", "no_answer", "crc", "offline", "two_devices"})
-"""Codes of a `fault` step that mean a failed link; any other fault is the device's."""
 
 
 class Failure(StrEnum):
