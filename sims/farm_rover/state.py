@@ -19,7 +19,7 @@ Watch = Callable[[float], Callable[[Stretch], None]]
 """Takes a device time, s, and returns what monitors the soil from then on."""
 ML_PER_L = 1000.0
 LONGEST_LAG_S = 10.0
-"""Longest time, s, by which soil that may break a rule is behind: within it a loss is a parabola of time."""
+"""Longest time, s, by which soil that may break a rule is behind: so a loss is a parabola to 0.1 ms."""
 LEAST_CUT_S = 5.0
 """Minimum length of an advance that is cut at a plant's tolerance, s."""
 LOSS_CUT_S = 600.0
