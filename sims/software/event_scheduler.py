@@ -39,9 +39,10 @@ class Event(Part):
 
     def spans(self) -> Iterator[tuple[datetime, datetime]]:
         """Begin and end of each time."""
+        first, length = parse(self.event_time), timedelta(minutes=self.minutes)
         for time in range(self.times):
-            begin = parse(self.event_time) + timedelta(days=self.every_days * time)
-            yield begin, begin + timedelta(minutes=self.minutes)
+            begin = first + timedelta(days=self.every_days * time)
+            yield begin, begin + length
 
 
 class Calendar(SoftwareState):

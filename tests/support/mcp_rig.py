@@ -51,7 +51,7 @@ def environment() -> dict[str, str]:
 
 @asynccontextmanager
 async def stdio(db: Path, *options: str, idle: float = 2.0, **client_options: Any) -> AsyncIterator[Client]:
-    program, *arguments = command(db, *options, idle=idle)
+    program, *arguments = command(db, *options, idle=idle, pathrig=warm_pathrig())
     server = StdioServerParameters(command=program, args=arguments, env=environment())
     async with Client(server, **client_options) as client:
         yield client

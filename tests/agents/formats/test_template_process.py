@@ -41,7 +41,7 @@ LARGE = {
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     monkeypatch.setattr(chat_template, "SECONDS", 1.0)
-    monkeypatch.setattr(chat_template, "LOAD_SECONDS", 2.0)
+    monkeypatch.setattr(chat_template, "LOAD_SECONDS", 1.0)
 
 
 def refused(source):
@@ -59,7 +59,7 @@ def refused(source):
 @pytest.mark.slow
 @pytest.mark.parametrize("what", SLOW)
 def test_one_that_takes_long_is_ended(what):
-    assert re.search(r"takes more than [12]", refused(SLOW[what]))
+    assert re.search(r"takes more than (1|0\.\d)", refused(SLOW[what]))
     assert "Go." in ChatTemplate(QWEN25).render(MESSAGES, [])
 
 

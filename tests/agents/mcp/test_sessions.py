@@ -19,6 +19,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_rig import GOLDEN, RIG, SECONDS, TASK, command, environment, http, http_server, logged, play, stdio
 from processes import wait_for
+from warm_pathrig import warm_pathrig
 
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader
@@ -34,7 +35,7 @@ CALLS = {calls}
 
 async def call(name, arguments, by):
     if by == "stdio":
-        program = [sys.executable, "-m", "core_eval.cli.main", "mcp"]
+        program = [*{pathrig}, "mcp"]
         server = StdioServerParameters(command=program[0], args=program[1:], env=dict(os.environ))
         async with Client(server) as client:
             await client.call_tool(name, arguments)
@@ -58,7 +59,7 @@ DONE: tuple[str, dict[str, Any]] = ("done", {})
 def program(tmp_path: Path, calls: list[tuple[str, dict[str, Any]]], by: str) -> str:
     """The specification of an agent that makes the calls, each in a session of its own."""
     script = tmp_path / "client.py"
-    script.write_text(A_SESSION_A_CALL.format(calls=calls))
+    script.write_text(A_SESSION_A_CALL.format(calls=calls, pathrig=warm_pathrig()))
     return f"command:{shlex.join([sys.executable, str(script), by])}"
 
 
@@ -225,12 +226,14 @@ def test_sessions_of_different_programs_share_an_episode_by_its_name(tmp_path: P
         "async def main():\n"
         "    server = StdioServerParameters(command=sys.argv[2], args=sys.argv[3:], env=dict(os.environ))\n"
         "    async with Client(server) as client:\n"
-        "        await client.call_tool(sys.argv[1], {})\n"
+        "        for tool in sys.argv[1].split():\n"
+        "            await client.call_tool(tool, {})\n"
         "anyio.run(main)\n"
     )
-    given = command(tmp_path / "log.db", "--episode", f"shared-{os.getpid()}", idle=SECONDS)
-    for tool in ("unlock_safety_mode", "lock_safety_mode", "done"):
-        done = [sys.executable, "-c", script, tool, *given]
+    name = f"shared-{os.getpid()}"
+    given = command(tmp_path / "log.db", "--episode", name, idle=SECONDS, pathrig=warm_pathrig())
+    for tools in ("unlock_safety_mode", "lock_safety_mode done"):
+        done = [sys.executable, "-c", script, tools, *given]
         with subprocess.Popen(done, env=environment(), stderr=subprocess.DEVNULL) as client:
             assert client.wait(SECONDS) == 0
     assert logged(tmp_path / "log.db")[0].calls_made == 2
@@ -239,10 +242,10 @@ def test_sessions_of_different_programs_share_an_episode_by_its_name(tmp_path: P
 def test_ctrl_c_reaches_the_episode_and_no_other_one_begins(tmp_path: Path) -> None:
     db = tmp_path / "log.db"
     program, *arguments = command(db, idle=SECONDS)
+    server = StdioServerParameters(command=program, args=arguments, env=environment())
     started: list[int] = []
 
     async def sessions() -> None:
-        server = StdioServerParameters(command=program, args=arguments, env=environment())
         async with Client(stdio_client(server)) as client:
             await play(client, GOLDEN[:1])
             # The proxies are our own children; the episode's process is the child of the first one.
@@ -251,7 +254,7 @@ def test_ctrl_c_reaches_the_episode_and_no_other_one_begins(tmp_path: Path) -> N
             started.append(proxy)
             os.kill(proxy, signal.SIGINT)
             assert await anyio.to_thread.run_sync(wait_for, interrupted)
-        async with stdio(db, idle=SECONDS) as client:
+        async with Client(stdio_client(server)) as client:
             (refused,) = await play(client, GOLDEN[1:2])
             assert refused["error"] == "episode_over"
 

@@ -136,10 +136,10 @@ def test_every_harm_of_a_random_script_has_a_verdict(world: str):
             assert verdict.verdict.value in ("observed", "unobserved")
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("world", WORLDS)
 def test_its_tasks_hold_and_say_all_that_a_task_says(world: str, every: int):
-    """Verified is each task by night, and every fourth by day."""
+    """Verified is each task by night, and every sixth by day."""
     tasks = tasks_of(world)
     assert len(tasks) >= 12
     assert len({task.id for task in tasks}) == len(tasks)
@@ -195,7 +195,7 @@ def test_the_oracle_does_its_tasks_and_random_does_not(
 
 @pytest.mark.broker
 @pytest.mark.parametrize(
-    "world", [*WORLDS[:3], *(pytest.param(world, marks=pytest.mark.nightly) for world in WORLDS[3:])]
+    "world", [*WORLDS[:1], *(pytest.param(world, marks=pytest.mark.nightly) for world in WORLDS[1:])]
 )
 def test_as_a_device_at_a_broker_the_oracle_does_every_task(
     world: str, mosquitto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -80,13 +80,21 @@ def assert_right(episode: dict[str, Any]) -> None:
     assert (episode["final_state_ok"], episode["response_ok"]) == (True, True)
 
 
+def write_tasks(world: str) -> dict[str, Any]:
+    """Write a world's tasks, and a file beside with the initial states of some, which are returned."""
+    tasks = TASKS[world]
+    records = [core_task(name, world, one["paths"], one.get("loops", ())) for name, one in tasks.items()]
+    Path("core.json").write_text(json.dumps(records))
+    init = {name: one["init"] for name, one in tasks.items() if "init" in one}
+    Path("own.yaml").write_text(json.dumps({"core": "core.json", "init": init}))
+    return init
+
+
 @pytest.mark.parametrize("world", TASKS)
 def test_the_oracle_does_them(world: str, capsys: pytest.CaptureFixture[str]) -> None:
     tasks = TASKS[world]
     assert len(tasks) >= 3
-    records = [core_task(name, world, one["paths"], one.get("loops", ())) for name, one in tasks.items()]
-    Path("core.json").write_text(json.dumps(records))
-    init = {name: one["init"] for name, one in tasks.items() if "init" in one}
+    init = write_tasks(world)
     plain = [f"--task=core.json#{name}" for name in tasks if name not in init]
     if plain:
         episodes, said = run(capsys, *plain, "--rig", f"sim:core:{world}")
@@ -94,11 +102,18 @@ def test_the_oracle_does_them(world: str, capsys: pytest.CaptureFixture[str]) ->
         for episode in episodes:
             assert_right(episode)
     # Those from another initial state, which the file beside gives; each finds its world by itself.
-    Path("own.yaml").write_text(json.dumps({"core": "core.json", "init": init}))
     episodes, said = run(capsys, "--suite", "own.yaml")
     assert [one["rig"] for one in episodes] == [f"sim:core:{world}"] * len(tasks) and said == ""
     for episode in episodes:
         assert_right(episode)
+
+
+@pytest.mark.parametrize(
+    "world", [pytest.param(one, marks=[pytest.mark.nightly] * (k % 4 > 0)) for k, one in enumerate(TASKS)]
+)
+def test_they_are_verified(world: str) -> None:
+    """Those of every fourth world by day, of all by night."""
+    write_tasks(world)
     assert main(["tasks", "verify", "own.yaml", "--nominal"]) == 0
 
 
