@@ -12,32 +12,41 @@ from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader
 
 pytestmark = pytest.mark.slow
-SERVER = '''
-import atexit, os, sys
+SERVER = """
+import json, sys
 from pathlib import Path
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 
 file = Path(sys.argv[1])
 # As servers with a memory do: read when it starts, written when it ends.
 notes = file.read_text().splitlines() if file.exists() else []
-server = MCPServer("notes")
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TOOL = {"name": "write_note", "description": "Write a note that is not there yet.", "inputSchema": TEXT}
 
-@server.tool()
-def write_note(text: str) -> str:
-    """Write a note that is not there yet."""
+def write_note(text):
     if text in notes:
-        raise ToolError("it is there already")
+        return {"content": [{"type": "text", "text": "it is there already"}], "isError": True}
     notes.append(text)
     file.write_text("\\n".join(notes))
-    return "written"
+    return {"content": [{"type": "text", "text": "written"}]}
 
-def keep():
-    file.write_text("\\n".join(notes))
-
-atexit.register(keep)
-server.run("stdio")
-'''
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {"jsonrpc": "2.0", "id": asked.get("id")}
+    match asked:
+        case {"method": "initialize", "params": {"protocolVersion": version}}:
+            about = {"name": "notes", "version": "1"}
+            said["result"] = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+        case {"method": "tools/list"}:
+            said["result"] = {"tools": [TOOL]}
+        case {"method": "tools/call", "params": {"arguments": arguments}}:
+            said["result"] = write_note(**arguments)
+        case {"id": _}:
+            said["error"] = {"code": -32601, "message": "no such method"}
+        case _:
+            continue
+    print(json.dumps(said), flush=True)
+file.write_text("\\n".join(notes))
+"""
 TASKS = """
 tasks:
   - {id: remember_milk, device: notes-tools.yaml, prompt: Note milk., plan: [{write_note: {text: milk}}]}
