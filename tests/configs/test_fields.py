@@ -399,11 +399,11 @@ OF_LONG_EPISODES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "every", [16, pytest.param(1, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])]
+    "every", [32, pytest.param(1, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])]
 )
 @pytest.mark.parametrize("name", sorted(SHORT))
 def test_a_short_episode_shows_another_value(name: str, every: int) -> None:
-    """Of every sixteenth field by day, of all by night."""
+    """Of every 32nd field by day, of all by night."""
     world = rich(name)
     known = known_values(world, starts_of(world))
     simulators = {hurries: make_simulator(world) for hurries in (True, False)}

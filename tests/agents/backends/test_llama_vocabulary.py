@@ -42,7 +42,7 @@ def opened(path):
     return c, model, Vocabulary(c, model)
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(scope="module", params=FAMILIES)
 def family(request):
     name, template, marks = FAMILIES[request.param]
     c, model, vocabulary = opened(llama_cpp_file(f"ggml-vocab-{name}.gguf"))

@@ -98,7 +98,9 @@ def test_ten_thousand_random_answers(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name not in OFTEN)) for name in BY_NAME]
+)
 def test_long_answers_are_read_in_time(name):
     """Tens of thousands of characters are read at once: no look goes over all that follows each mark."""
     form = BY_NAME[name]

@@ -277,7 +277,7 @@ def test_ctrl_c_reaches_the_episode_and_no_other_one_begins(tmp_path: Path) -> N
 )
 def test_bad_usage_by_stdio_is_one_line(tmp_path: Path, given: list[str], says: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "core_eval.cli.main", "mcp", *given, "--db", str(tmp_path / "log.db")],
+        [*warm_pathrig(), "mcp", *given, "--db", str(tmp_path / "log.db")],
         input="",
         capture_output=True,
         text=True,
