@@ -12,7 +12,7 @@ from benchmarks.finer_sensors import (
     table,
     verdicts_of,
 )
-from configs.tasks_loader import list_tasks
+from configs.tasks_loader import list_tasks, load_task
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.assessment import assess
 
@@ -35,15 +35,22 @@ def test_the_sensor_files_fit_all_that_a_world_may_have_and_leave_the_rest_alone
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("robotic_arm", 1), pytest.param("farm_rover", 4, marks=pytest.mark.nightly)]
+    ("name", "task", "count"),
+    [
+        ("robotic_arm", "arm_cup_not_in_its_bin", 1),
+        pytest.param("farm_rover", "", 4, marks=pytest.mark.nightly),
+    ],
 )
-def test_every_event_is_counted_once_and_finer_sensors_only_add(name, count):
+def test_every_event_is_counted_once_and_finer_sensors_only_add(name, task, count, monkeypatch):
+    if task:
+        monkeypatch.setattr("benchmarks.finer_sensors.list_tasks", lambda: [load_task(task)])
     tallies, harmful, wrong, _ = measure(name, count)
     assert wrong == 0
     assert 0 < harmful <= count
     for tally in tallies.values():
         for observed in tally.with_one.values():
             assert tally.coarse <= observed <= tally.every <= tally.events
+    assert sum(tally.coarse for tally in tallies.values()) < sum(tally.every for tally in tallies.values())
 
 
 @pytest.mark.nightly

@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 from bridge_rig import Mosquitto
+from plugin import Plugin
 from processes import wait_for
 
+from agents.registry import AGENT_FORMS
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogError, LogReader
 from core_eval.rig.serve_simulator import ServedSimulator
@@ -136,16 +138,38 @@ def test_an_agent_that_fails_is_left_out_and_the_others_go_on(capsys: pytest.Cap
         assert log.runs()[0].ended is None
 
 
+WAITING = """
+    import time
+    from pathlib import Path
+
+    from agents.baselines.oracle import OracleAgent
+    from agents.registry import AgentForm
+
+    class Waiting(OracleAgent):
+        def act(self, observation):
+            while observation is not None and not Path("go").exists():
+                time.sleep(0.01)
+            return super().act(observation)
+
+    FORM = AgentForm(("waiting",), lambda _rest, _read_calls: Waiting())
+"""
+"""An agent that waits in mid-episode until the test lets it go on."""
+
+
 @contextmanager
-def long_run() -> Iterator[subprocess.Popen[str]]:
-    """A run of 120 episodes on two workers, which have both begun one: neither does all of them alone."""
-    command = [sys.executable, "-m", "core_eval.cli.entry", "run", *FARM, "--agent", "random", "--jobs", "2"]
-    command += ["--episodes", "60", "--db", "log.db", "--json"]
+def waiting_run() -> Iterator[tuple[Plugin, subprocess.Popen[str]]]:
+    """A run of six episodes on two workers, both of which are in the middle of one."""
+    agents = Plugin(
+        Path.cwd(), "waiting", "pathrig.agents", {"waiting": "waiting:FORM"}, {"waiting.py": WAITING}
+    )
+    command = [sys.executable, "-m", "core_eval.cli.entry", "run", *FARM, "--agent", "waiting", "--jobs", "2"]
+    command += ["--episodes", "3", "--db", "log.db", "--json"]
     run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         assert wait_for(lambda: len(workers()) == 2)
-        yield run
+        yield agents, run
     finally:
+        Path("go").touch()
         run.kill()
         run.wait()
 
@@ -166,29 +190,32 @@ def workers() -> list[int]:
     return []
 
 
-def resumed_whole() -> None:
+def resumed_whole(agents: Plugin, *options: str) -> None:
     """Resume the run of the log, and see that each episode was run to its end once."""
-    assert main(["run", "--resume", "--jobs", "2", "--db", "log.db", "--json"]) == 0
-    done = [row.number for row in episodes() if row.status == "completed" or row.stop_reason == "max_steps"]
-    assert sorted(done) == list(range(120))
+    done = agents.main(AGENT_FORMS, "run", "--resume", "--db", "log.db", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    assert sorted(row.number for row in episodes() if row.status == "completed") == list(range(6))
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_its_episode_alone() -> None:
-    with long_run() as run:
+    with waiting_run() as (agents, run):
         os.kill(workers()[0], signal.SIGKILL)
+        Path("go").touch()
         _, told = run.communicate(timeout=60)
         assert run.returncode == 3 and "has died" in told and "can be resumed" in told
-    resumed_whole()
+    assert sorted(row.status for row in episodes() if row.number < 2) == ["aborted", "completed"]
+    resumed_whole(agents, "--jobs", "2")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_outlives_the_run(number: signal.Signals) -> None:
-    with long_run() as run:
+    with waiting_run() as (agents, run):
         both = workers()
         run.send_signal(number)
+        Path("go").touch()
         run.communicate(timeout=60)
         assert run.returncode == (128 + number if number is signal.SIGTERM else -number)
         assert wait_for(lambda: not any(Path(f"/proc/{process}").exists() for process in both))
-    resumed_whole()
+    resumed_whole(agents)
