@@ -22,7 +22,9 @@ def draws(places: Sequence[T], seed: int, first: int, count: int) -> list[Draw[T
     found: list[Draw[T]] = []
     for number in range(first, first + count):
         turn, place = divmod(number, len(places))
-        found.append((places[order(len(places), seed, turn)[place]], seed + turn))
+        if not found or place == 0:
+            ordered = order(len(places), seed, turn)
+        found.append((places[ordered[place]], seed + turn))
     return found
 
 
