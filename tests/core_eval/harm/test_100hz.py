@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 FARM_SEEDS = (18, 27, 88, 125)
 BENCH_SEEDS = (2, 3, 6, 12)
-SO101_SEEDS = (8, 9, 25, 42)
+SO101_SEEDS = (9, 25, 42)
 
 
 def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tuple[list[ExecutedCall], Any]:
