@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
 from core_eval.cli.main import main
+from core_eval.score.calibration import CalibratedRig, calibrate_rig
 
 pytestmark = pytest.mark.slow
 
@@ -120,8 +122,15 @@ def test_nothing_is_wider_than_the_terminal_and_no_number_is_broken(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(log.parent)
-    # A rougher fit prints the same columns.
+    # A rougher fit prints the same columns, and all widths show the same one.
     monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 12)
+    fits: list[CalibratedRig] = []
+
+    def fitted_once(*given: Any) -> CalibratedRig:
+        fits[:] = fits or [calibrate_rig(*given)]
+        return fits[0]
+
+    monkeypatch.setattr("core_eval.score.calibration.calibrate_rig", fitted_once)
     Path("one.yaml").write_text(TASK)
     texts = {}
     for width in (*WIDTHS, 400):
