@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import Any
 from core_eval.harm.verdict import detected
 from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogError, LogReader
 from core_eval.log.writer import own_version
+from core_eval.score.harm import HARM_METRICS
 from core_eval.score.scoring import EpisodeScore, score_episode
 from core_eval.text.json_text import to_json
 
@@ -18,6 +20,10 @@ BY_DETECTION = frozenset({"detection", "roc", "verdict"})
 """The fields of a harm event that `pathrig harm --detect` computes, or changes."""
 NOT_COMPARED = frozenset({"step_id"})
 """The fields of events and deviations that are not compared: `k` names the step before it has an id."""
+
+ROUNDING = 1e-9
+"""Amounts are alike that differ by less than this share: the twin's or the soil's sums in another order, or
+another processor's `exp`."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,9 @@ class Rescored:
     Attributes:
         episode: the row of the log, with the logged scores.
         result: the new scores.
-        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) whose new values are not
-            equal to the logged ones; of the path only, where the harm was not judged. None if it was rescored
-            with parameters other than the log's.
+        differing: the metrics (and `harm`, `deviations`, `failures`, `pairs`) whose new values are not the
+            logged ones, amounts of harm but for rounding; of the path only, where the harm was not judged.
+            None if it was rescored with parameters other than the log's.
     """
 
     episode: EpisodeRow
@@ -98,32 +104,55 @@ def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any])
     differing = [
         metric
         for metric in sorted(result.scores.keys() | (episode.scores.keys() if result.judged else set()))
-        if result.scores.get(metric) != episode.scores.get(metric)
+        if not _agree(metric, result.scores.get(metric), episode.scores.get(metric))
         or (metric in result.scores) != (metric in episode.scores)
     ]
     if result.judged or not any(scoring.judged for scoring in episode.scorings):
         deviations = reader.deviations(episode_id)
         for name, new, old in (
-            ("harm", _in_any_order(result.harm), _in_any_order(harm)),
-            ("deviations", _in_any_order(result.deviations), _in_any_order(deviations)),
+            ("harm", _in_order(result.harm), _in_order(harm)),
+            ("deviations", _in_order(result.deviations), _in_order(deviations)),
             ("failures", result.failures, episode.failures),
             ("pairs", result.pairs, episode.pairs),
         ):
-            if new != old:
+            if not _alike(new, old):
                 differing.append(name)
     return Rescored(episode, result, tuple(differing))
 
 
 def _with_detection(row: HarmRow, logged: Iterable[HarmRow]) -> HarmRow:
     """Return the event with the detection that the log holds of the same one; it is not computed here."""
-    this = _compared(row, NOT_COMPARED | BY_DETECTION)
-    same = next((old for old in logged if _compared(old, NOT_COMPARED | BY_DETECTION) == this), None)
+    but = NOT_COMPARED | BY_DETECTION
+    this = _compared(row, but)
+    same = next((old for old in logged if _alike(_compared(old, but), this)), None)
     return row if same is None or same.detection is None else detected(row, same.detection, same.roc)
 
 
-def _in_any_order(rows: Iterable[HarmRow | DeviationRow]) -> list[str]:
-    return sorted(map(_compared, rows))
+def _agree(metric: str, new: float | None, old: float | None) -> bool:
+    # Scores of the path are counts and their quotients: they are equal on every machine.
+    return _alike(new, old) if metric in HARM_METRICS else new == old
 
 
-def _compared(row: HarmRow | DeviationRow, but: Collection[str] = NOT_COMPARED) -> str:
-    return to_json({name: value for name, value in asdict(row).items() if name not in but})
+def _in_order(rows: Iterable[HarmRow | DeviationRow]) -> list[dict[str, Any]]:
+    """Return the rows in an order that rounding does not change, unless two differ by rounding alone."""
+    return sorted(map(_compared, rows), key=_rank)
+
+
+def _rank(row: Mapping[str, Any]) -> tuple[str, list[float]]:
+    rest = {name: value for name, value in row.items() if not isinstance(value, float)}
+    return to_json(rest), [value for value in row.values() if isinstance(value, float)]
+
+
+def _compared(row: HarmRow | DeviationRow, but: Collection[str] = NOT_COMPARED) -> dict[str, Any]:
+    return {name: value for name, value in asdict(row).items() if name not in but}
+
+
+def _alike(new: object, old: object) -> bool:
+    """Return whether two values are equal but for rounding, in all their parts."""
+    if isinstance(new, float) and isinstance(old, float):
+        return new == old or math.isclose(new, old, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    if isinstance(new, Mapping) and isinstance(old, Mapping):
+        return new.keys() == old.keys() and all(_alike(value, old[name]) for name, value in new.items())
+    if isinstance(new, Sequence) and isinstance(old, Sequence) and not isinstance(new, str):
+        return len(new) == len(old) and all(map(_alike, new, old))
+    return new == old
