@@ -8,7 +8,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from arm_rig import WORLD, to
 
 from configs.suites import HAZARDS, read_suite
 from core_eval.cli.main import main
@@ -17,6 +16,10 @@ from core_eval.log import LogReader
 from core_eval.run import sensor_advice
 from core_eval.run.config import RunConfig
 from core_eval.score.detection import Rigs
+
+pytest.importorskip("mujoco")
+
+from arm_rig import WORLD, to
 
 SCRIPT = [
     ("unlock_safety_mode", {}),
