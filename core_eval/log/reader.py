@@ -71,6 +71,9 @@ TRUTH_SQL = (
     " LEFT JOIN truth_whole ON truth_whole.id = whole_id WHERE episode_id = ? ORDER BY n"
 )
 
+LONG = 10_000
+"""Characters of a value from which the last one of its column is kept, parsed: it often comes again."""
+
 
 def _of_an_episode(
     read: Callable[Concatenate[LogReader, E, P], R],
@@ -105,6 +108,7 @@ class LogReader:
         self._left_out = frozenset(left_out)
         self._scratch = ExitStack()
         self._agents: dict[str, str] = {}
+        self._long: dict[tuple[str, str], tuple[str, Any]] = {}
         self._definitions: dict[int, Definition] = {}
         self._automata: dict[str, TaskAutomaton] = {}
         self.connection = connect_to_read(path, self._scratch)
@@ -462,7 +466,7 @@ class LogReader:
                 for owner, column, read, value in zip(owners, names, readers, found, strict=True):
                     if value is not None and (read is not None or value.__class__ is float):
                         try:
-                            row[column] = read_value(owner, column, value)
+                            row[column] = self._value(owner, column, value)
                         except ColumnError as error:
                             number = row.get("id" if owner == table else f"{owner}_id")
                             raise self._damage(owner, column, number, error) from None
@@ -473,6 +477,15 @@ class LogReader:
                     f"{self.path}: cannot be read as a log: one row of {table} takes too long"
                 ) from None
             raise LogError(f"{self.path}: cannot be read as a log: {error}") from None
+
+    def _value(self, table: str, column: str, value: Any) -> Any:
+        if value.__class__ is not str or len(value) < LONG:
+            return read_value(table, column, value)
+        # Such as the configuration of a run, which is read for each of its episodes.
+        known = self._long.get((table, column))
+        if known is None or known[0] != value:
+            known = self._long[table, column] = value, read_value(table, column, value)
+        return known[1]
 
     def _damage(self, table: str, column: str, row: Any, fault: ColumnError) -> LogError:
         """Return the error that names the table, column and row of a wrong value."""

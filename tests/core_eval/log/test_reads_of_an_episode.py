@@ -29,3 +29,15 @@ def test_no_table_is_read_whole(tmp_path: Path, read: str) -> None:
         assert asked
         plans = [plan for sql in asked for *_, plan in log.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
     assert plans and not [plan for plan in plans if plan.startswith("SCAN")]
+
+
+def test_a_long_configuration_is_parsed_once_until_it_is_another(tmp_path: Path) -> None:
+    """A report asks for the run of each episode; with the tasks of a suite that takes a quarter of its time."""
+    path = tmp_path / "log.db"
+    with RunLog(path) as log, LogReader(path) as reader:
+        first, other = (log.begin_run({"tasks": [name] * 5000}, {}, {}) for name in ("one", "two"))
+        config = reader.run(first).config
+        assert reader.run(first).config is config
+        assert [reader.run(run).config["tasks"][0] for run in (other, first)] == ["two", "one"]
+        log.connection.execute("UPDATE run SET config = replace(config, 'one', 'six') WHERE id = ?", (first,))
+        assert reader.run(first).config["tasks"][0] == "six"
