@@ -32,7 +32,7 @@ def test_no_table_is_read_whole(tmp_path: Path, read: str) -> None:
 
 
 def test_a_long_configuration_is_parsed_once_until_it_is_another(tmp_path: Path) -> None:
-    """A report asks for the run of each episode; with the tasks of a suite that takes a quarter of its time."""
+    """A report asks for the run of each episode: with a suite that took a quarter of its time."""
     path = tmp_path / "log.db"
     with RunLog(path) as log, LogReader(path) as reader:
         first, other = (log.begin_run({"tasks": [name] * 5000}, {}, {}) for name in ("one", "two"))
