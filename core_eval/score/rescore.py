@@ -22,7 +22,7 @@ NOT_COMPARED = frozenset({"step_id"})
 """The fields of events and deviations that are not compared: `k` names the step before it has an id."""
 
 ROUNDING = 1e-9
-"""Amounts are alike that differ by less than this share: the twin's or the soil's sums in another order, or
+"""Amounts that differ by less than this share, or by less than this, are alike: sums in another order, or
 another processor's `exp`."""
 
 
@@ -113,7 +113,7 @@ def _rescored(reader: LogReader, episode_id: int, parameters: Mapping[str, Any])
             ("harm", _in_order(result.harm), _in_order(harm)),
             ("deviations", _in_order(result.deviations), _in_order(deviations)),
             ("failures", result.failures, episode.failures),
-            ("pairs", result.pairs, episode.pairs),
+            ("pairs", [*map(asdict, result.pairs)], [*map(asdict, episode.pairs)]),
         ):
             if not _alike(new, old):
                 differing.append(name)

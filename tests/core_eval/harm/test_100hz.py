@@ -59,6 +59,9 @@ def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) 
         ("farm_rover", farm_danger, FARM_SEEDS),
         ("robotic_arm", bench_danger, BENCH_SEEDS),
         pytest.param("so101_bench", table_danger, SO101_SEEDS, marks=needs_so101),
+        pytest.param(
+            *("so101_bench", table_danger, (8, *SO101_SEEDS)), marks=[needs_so101, pytest.mark.nightly]
+        ),
     ],
 )
 def test_random_episodes_are_seen_alike(name: str, scene: Any, seeds: tuple[int, ...]) -> None:

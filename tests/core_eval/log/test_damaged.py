@@ -271,7 +271,7 @@ def test_rescoring_compares_the_evidence_too(
     assert told.err == "episode 1: the log has other values of harm\n"
 
 
-@pytest.mark.parametrize(("share", "differing"), [(1e-12, []), (1e-7, ["harm"])])
+@pytest.mark.parametrize(("share", "differing"), [(1e-12, []), (1e-7, ["harm", "pairs"])])
 def test_rescoring_overlooks_the_rounding_of_amounts_alone(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], share: float, differing: list[str]
 ) -> None:
@@ -279,6 +279,8 @@ def test_rescoring_overlooks_the_rounding_of_amounts_alone(
     shutil.copyfile(log, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE harm SET t_start = t_start * (1 + ?), cost = cost * (1 - ?)", [share] * 2)
+        done = connection.execute("UPDATE compensating_pair SET stranded = stranded * (1 + ?)", [share])
+        assert done.rowcount > 0
     assert main(["score", "--db", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["episodes"][0]["differing"] == differing
 
