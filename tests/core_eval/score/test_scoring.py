@@ -161,7 +161,7 @@ def test_scoring_again_corrects_failures_and_pairs_on_demand(capsys: pytest.Capt
     run(scripted(THERE_AND_BACK))
     with RunLog(Path("log.db")) as log:
         log.connection.execute("UPDATE failure SET label = 'timeout'")
-        log.connection.execute("UPDATE compensating_pair SET stranded = stranded + 1e-9")
+        log.connection.execute("UPDATE compensating_pair SET stranded = stranded + 1e-6")
     assert main(["score", "--db", "log.db", "--write"]) == 0
     assert "the log has other values of failures, pairs" in capsys.readouterr().err
     assert main(["score", "--db", "log.db", "--json"]) == 0
