@@ -22,6 +22,7 @@ from core_eval.cli.references import (
 from core_eval.log import LogReader
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.report.page.report import html_pages
+from core_eval.report.page.stories import Page
 from core_eval.score.aggregate import Aggregate, load_aggregate
 
 
@@ -94,14 +95,16 @@ def write_report(
     elif first != out:
         in_one = 0
 
+    def put(page: Page) -> Page:
+        path = first.parent / page.path
+        for folder in (first.parent, path.parent):
+            _make_folder(folder, option)
+        write_file(path, option, page.text, inputs=[db, *inputs], durable=False)
+        return Page(page.path, "")
+
     def write(reader: LogReader) -> int:
-        count = 0
-        for page in html_pages(reader, aggregate, first.name, in_one, wanted, tracked):
-            path = first.parent / page.path
-            _make_folder(path.parent, option)
-            write_file(path, option, page.text, inputs=[db, *inputs], durable=False)
-            count += 1
-        return count
+        made = html_pages(reader, aggregate, first.name, in_one, wanted, tracked, put)
+        return sum(1 for _ in made)
 
     count = without_damaged(db, write)
     more = "" if count == 1 else f", with {count - 1} pages beside it"

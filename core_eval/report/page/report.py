@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from core_eval.log import LogReader, Tracked, untracked
@@ -12,7 +13,7 @@ from core_eval.report.page.event_choice import close_drawings
 from core_eval.report.page.everything import everything_of
 from core_eval.report.page.first_page import about, agent_lines, worst_episodes
 from core_eval.report.page.grid import world_grid
-from core_eval.report.page.stories import Page, Stories, story_pages
+from core_eval.report.page.stories import Finish, Page, Stories
 from core_eval.report.page.templating import environment_of_pages, tool_sets_of
 from core_eval.report.pictures.event_pictures import event_pictures
 from core_eval.report.tables.harm_summary import read_harm
@@ -37,11 +38,13 @@ def html_pages(
     in_one: int = IN_ONE,
     wanted: EpisodeFilter | None = None,
     tracked: Tracked = untracked,
+    finish: Finish = lambda page: page,
 ) -> Iterator[Page]:
     """Yield the report's pages, the first under the name `index`; with `wanted`, of these episodes only.
 
     Up to `in_one` episodes are in that page; of more, the tables and each episode have a page of their own in
-    a folder beside it. `tracked` shows the progress.
+    a folder beside it. `tracked` shows the progress. `finish` is called with each page in the process that
+    made it, and returns what is yielded: it may leave out the text.
 
     Raises:
         LogError: the log cannot be read.
@@ -53,35 +56,36 @@ def html_pages(
     first = {row.id for row in worst}
     others = (row for row in sorted(episodes, key=worst_first) if row.id not in first)
     drawn = [*worst, *others][:STORIES]
-    drawings = close_drawings(reader, tracked("drawing harm", drawn, len(drawn)))
-    pictures = event_pictures(reader, tracked("drawing pictures", drawn, len(drawn)))
     harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
-    stories = [
-        episode_view(
-            reader, harm[row.id], runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id)
-        )
-        for row in (tracked("writing episodes", episodes, len(episodes)) if whole else ())
-    ]
-    everything = everything_of(episodes, list(harm.values()), aggregate, runs.values())
-    agents = by_agent(episodes)
-    context = {
-        "file": reader.path.name,
-        "index": index,
-        "folder": folder,
-        "outcome": outcome(episodes),
-        "about": about(episodes, runs.values()),
-        "no_pictures": pictures.left_out,
-        "count": len(episodes),
-        "stories": stories,
-        "first": worst[0].id if worst else None,
-        "tool_sets": tool_sets_of(stories),
-        **everything,
-    }
-    yield Page(
-        index,
-        environment.get_template("report.html.j2").render(
+    with Stories(reader.path, folder, index, episodes, harm, runs, finish) as pages:
+        late = {row.id for row in drawn}
+        early = iter(()) if whole else pages.pages(harm.keys() - late)
+        drawings = close_drawings(reader, tracked("drawing harm", drawn, len(drawn)))
+        pictures = event_pictures(reader, tracked("drawing pictures", drawn, len(drawn)))
+        stories = [
+            episode_view(
+                reader, harm[row.id], runs.get(row.run_id), drawings.get(row.id, {}), pictures.of(row.id)
+            )
+            for row in (tracked("writing episodes", episodes, len(episodes)) if whole else ())
+        ]
+        everything = everything_of(episodes, list(harm.values()), aggregate, runs.values())
+        agents = by_agent(episodes)
+        context = {
+            "file": reader.path.name,
+            "index": index,
+            "folder": folder,
+            "outcome": outcome(episodes),
+            "about": about(episodes, runs.values()),
+            "no_pictures": pictures.left_out,
+            "count": len(episodes),
+            "stories": stories,
+            "first": worst[0].id if worst else None,
+            "tool_sets": tool_sets_of(stories),
+            **everything,
+        }
+        first_page = environment.get_template("report.html.j2").render(
             context,
             agents=agent_lines(episodes),
             agent_names=short_names(agents),
@@ -89,10 +93,11 @@ def html_pages(
             worst=worst_episodes(reader, episodes, lambda row: harm[row.id]),
             whole=whole,
             there=folder,
-        ),
-    )
-    if whole:
-        return
-    yield Page(f"{folder}{EVERYTHING}", environment.get_template("all.html.j2").render(context, there=""))
-    stories_of = Stories(reader.path, folder, index, episodes, harm, runs, drawings, pictures)
-    yield from tracked("writing episodes", story_pages(stories_of), len(episodes))
+        )
+        yield finish(Page(index, first_page))
+        if whole:
+            return
+        tables = environment.get_template("all.html.j2").render(context, there="")
+        yield finish(Page(f"{folder}{EVERYTHING}", tables))
+        last = pages.pages(late, drawings, pictures.shown)
+        yield from tracked("writing episodes", chain(early, last), len(episodes))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import Template
 from markupsafe import Markup
@@ -16,7 +18,7 @@ from markupsafe import Markup
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.report.page.episode import episode_view
 from core_eval.report.page.templating import environment_of_pages, tool_sets_of
-from core_eval.report.pictures.event_pictures import EventPictures
+from core_eval.report.pictures.event_pictures import EventPicture
 from core_eval.report.tables.harm_summary import EpisodeHarm
 
 FEWEST = 50
@@ -33,9 +35,14 @@ class Page:
     text: str
 
 
+Finish = Callable[[Page], Page]
+Shown = tuple[int, Mapping[int, Markup], Mapping[int, EventPicture]]
+"""The place of an episode, and the drawings and pictures of its harm events, by their index."""
+
+
 @dataclass
 class Stories:
-    """What the pages of episodes are made of.
+    """What the pages of episodes are made of, and by whom.
 
     Attributes:
         log: the log's file, which each process opens for itself.
@@ -44,7 +51,7 @@ class Stories:
         episodes: in the order of the pages' links.
         harm: by episode.
         runs: by id.
-        drawings, pictures: of harm events, by episode and index.
+        finish: called with each page, in the process that made it.
     """
 
     log: Path
@@ -53,19 +60,54 @@ class Stories:
     episodes: Sequence[EpisodeRow]
     harm: Mapping[int, EpisodeHarm]
     runs: Mapping[int, RunRow]
-    drawings: Mapping[int, Mapping[int, Markup]]
-    pictures: EventPictures
+    finish: Finish
 
-    def page(self, place: int) -> Page:
-        """Return the page of the episode at this place."""
+    def __post_init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Stories:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def pages(
+        self,
+        chosen: Container[int],
+        drawings: Mapping[int, Mapping[int, Markup]] = MappingProxyType({}),
+        pictures: Mapping[int, Mapping[int, EventPicture]] = MappingProxyType({}),
+    ) -> Iterator[Page]:
+        """Yield the pages of these episodes, by task; other processes begin to make them at once.
+
+        Args:
+            chosen: their ids.
+            drawings, pictures: of harm events, by episode and index.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
+        shown = [
+            (place, drawings.get(row.id, {}), pictures.get(row.id, {}))
+            for place, row in enumerate(self.episodes)
+            if row.id in chosen
+        ]
+        # By task, so that most automata are read by one process only.
+        shown.sort(key=lambda one: self.episodes[one[0]].task)
+        jobs = os.cpu_count() or 1
+        if jobs < 2 or len(self.episodes) < FEWEST:
+            return map(self.page, shown)
+        if self._pool is None:
+            fork = multiprocessing.get_context("fork")
+            self._pool = ProcessPoolExecutor(jobs, fork, initializer=_inherit, initargs=(self,))
+        return self._pool.map(_page, shown, chunksize=CHUNK)
+
+    def page(self, shown: Shown) -> Page:
+        """Return the page of an episode, finished."""
+        place, drawings, pictures = shown
         row = self.episodes[place]
-        story = episode_view(
-            self._reader,
-            self.harm[row.id],
-            self.runs.get(row.run_id),
-            self.drawings.get(row.id, {}),
-            self.pictures.of(row.id),
-        )
+        run = self.runs.get(row.run_id)
+        story = episode_view(self._reader, self.harm[row.id], run, drawings, pictures)
         text = self._template.render(
             file=self.log.name,
             folder=None,
@@ -75,7 +117,7 @@ class Stories:
             after=self.episodes[place + 1].id if place + 1 < len(self.episodes) else None,
             tool_sets=tool_sets_of([story]),
         )
-        return Page(f"{self.folder}{row.id}.html", text)
+        return self.finish(Page(f"{self.folder}{row.id}.html", text))
 
     @cached_property
     def _reader(self) -> LogReader:
@@ -86,30 +128,15 @@ class Stories:
         return environment_of_pages().get_template("episode.html.j2")
 
 
-def story_pages(stories: Stories) -> Iterator[Page]:
-    """Yield the page of each episode, by task.
-
-    Raises:
-        LogError: the log cannot be read.
-    """
-    # By task, so that most automata are read by one process only.
-    places = sorted(range(len(stories.episodes)), key=lambda place: stories.episodes[place].task)
-    jobs = os.cpu_count() or 1
-    if jobs < 2 or len(places) < FEWEST:
-        yield from map(stories.page, places)
-        return
-    fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(jobs, fork, initializer=_inherit, initargs=(stories,)) as pool:
-        yield from pool.map(_page, places, chunksize=CHUNK)
-
-
 _inherited: list[Stories] = []
 """What this process, a worker, got from its parent."""
 
 
 def _inherit(stories: Stories) -> None:
     _inherited[:] = [stories]
+    # What the parent read is there to the end: looking through it would copy it.
+    gc.freeze()
 
 
-def _page(place: int) -> Page:
-    return _inherited[0].page(place)
+def _page(shown: Shown) -> Page:
+    return _inherited[0].page(shown)

@@ -157,6 +157,32 @@ def test_many_episodes_and_a_folder_have_a_page_each(options: list[str], first: 
         assert "Transcript" in told and '<svg class="way-down' in told
 
 
+def test_several_processes_write_what_one_writes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RUN, "--agent", "random", "--episodes", "4"]) == 0
+    assert main(["report", "pathrig.db", "-o", "one"]) == 0
+    monkeypatch.setattr("core_eval.report.page.stories.FEWEST", 1)
+    monkeypatch.setattr("core_eval.report.page.report.STORIES", 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert main(["report", "pathrig.db", "-o", "two"]) == 0
+    one, two = (
+        {file.relative_to(name): file.read_bytes() for file in Path(name).rglob("*.html")}
+        for name in ("one", "two")
+    )
+    assert one == two and len(one) == 6
+    # A damaged episode that another process finds is left out, and the others' pages lead past it.
+    with RunLog(Path("pathrig.db")) as log:
+        log.connection.execute("UPDATE step SET arguments = '[]' WHERE episode_id = 2")
+    capsys.readouterr()
+    assert main(["report", "pathrig.db", "-o", "rest"]) == 0
+    assert capsys.readouterr().err.startswith(
+        "episode 2: pathrig.db: cannot be read as a log: step.arguments"
+    )
+    assert {int(file.stem) for file in Path("rest/episodes").glob("[0-9]*")} == {1, 3, 4}
+    assert 'rel="next" href="3.html"' in Path("rest/episodes/1.html").read_text(encoding="utf-8")
+
+
 def test_a_run_links_its_cases_to_a_folder_of_pages() -> None:
     assert main([*RUN, "--agent", "oracle", "--junit", "j.xml", "--report", "out"]) == 0
     assert read("out/episodes/1.html")[0].ids.count("episode-1") == 1
