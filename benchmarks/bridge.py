@@ -40,7 +40,8 @@ from devices.outcome import Outcome, StopOutcome
 from devices.registry import device_type
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
-from firmware_bridge.codec import encode, to_line
+from firmware_bridge.codec import encode
+from firmware_bridge.lines import to_line
 from firmware_bridge.links import open_link
 from firmware_bridge.serve import end_signals, serve_mqtt, serve_serial
 

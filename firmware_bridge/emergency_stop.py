@@ -6,7 +6,7 @@ from devices.outcome import StopOutcome
 from devices.rig_motion import Event
 from firmware_bridge import messages as wire
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import RESET, RESET_STOP_INPUT
+from firmware_bridge.lines import RESET, RESET_STOP_INPUT
 from firmware_bridge.link import Link, LinkError, gone
 from firmware_bridge.peer import Peer
 from firmware_bridge.probe import Probe

@@ -6,11 +6,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from devices.outcome import StopOutcome
 from devices.rig_motion import RigMotion
-from firmware_bridge.messages import DeviceMessage, Status
+
+if TYPE_CHECKING:
+    from firmware_bridge.messages import DeviceMessage, Status
 
 OnFrame = Callable[[bytes, bool], None]
 """Receives a payload, and whether it is a broker's retained copy."""

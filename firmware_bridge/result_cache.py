@@ -8,7 +8,8 @@ from collections import OrderedDict
 from core_eval.path.calls import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import HOST_MAX_FRAME, encode
+from firmware_bridge.codec import encode
+from firmware_bridge.lines import HOST_MAX_FRAME
 
 Answer = tuple[wire.Result, bytes]
 """A result and its JSON."""

@@ -10,8 +10,9 @@ import serial
 
 from benchmarks.fault_runs.ledger import Counts, Ledger, work
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import LineDecoder, encode, to_line
+from firmware_bridge.codec import encode
 from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.lines import LineDecoder, to_line
 from firmware_bridge.serial.port import SerialPort
 
 

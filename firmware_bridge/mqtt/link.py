@@ -13,7 +13,8 @@ from paho.mqtt.client import MQTTMessageInfo
 
 from devices.outcome import StopOutcome
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import RESETS, CodecError, decode_device_message, encode
+from firmware_bridge.codec import CodecError, decode_device_message, encode
+from firmware_bridge.lines import RESETS
 from firmware_bridge.link import Link, LinkError, OnFrame, Port, PortHandler, Tell, tell_terminal
 from firmware_bridge.mqtt.address import Topics, check_rig_name, parse_mqtt_url
 from firmware_bridge.mqtt.connection import MqttConnection, may_publish

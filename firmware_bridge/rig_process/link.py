@@ -19,7 +19,7 @@ from typing import Any
 from devices.outcome import StopOutcome
 from devices.rig_motion import Event
 from firmware_bridge.clock import MONOTONIC, Clock
-from firmware_bridge.codec import RESETS
+from firmware_bridge.lines import RESETS
 from firmware_bridge.link import Link, LinkError, LinkGoneError, OnFrame, OnNoted, Tell, gone, tell_terminal
 from firmware_bridge.rig_process.door import AdoptedProcess, door_name, enter
 from firmware_bridge.rig_process.protocol import (

@@ -16,12 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from devices.outcome import StopOutcome
 from devices.rig_motion import Event
 from firmware_bridge.clock import BOOTTIME, Clock
-from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_through
-from firmware_bridge.messages import Status
 from firmware_bridge.rig_process.deadman import PERIOD, UNATTENDED, Deadman
 from firmware_bridge.rig_process.door import Door, door_name
 from firmware_bridge.rig_process.protocol import (
@@ -244,11 +243,8 @@ class RigSide:
     def _pass_on(self, payload: bytes, _: bool) -> None:
         self._send(frame(Kind.MESSAGE, payload))
         # The word of a device that was stopped: it may have no host that reads it.
-        if self._link.status_source == "device" and b'"estop"' in payload:
-            with contextlib.suppress(CodecError):
-                message = decode_device_message(payload)
-                if isinstance(message, Status) and message.state == "estop" and message.stop is None:
-                    self._link.rig.on(Event.CONFIRMED)
+        if self._link.status_source == "device" and b'"estop"' in payload and says_stopped(payload):
+            self._link.rig.on(Event.CONFIRMED)
 
     def _changed(self, up: bool) -> None:
         self._link.rig.on(Event.FIND if up else Event.LOSE)
@@ -318,6 +314,19 @@ def strike(link: Link, moments: Iterable[float], clock: Clock) -> bool:
         with contextlib.suppress(LinkError):
             link.stop()
     return link.rig.sent
+
+
+def says_stopped(payload: bytes) -> bool:
+    """Whether a payload is a device's status that says it is stopped; the models take too long to import."""
+    try:
+        said = parse_json(payload)
+    except ForeignJsonError:
+        return False
+    return (
+        isinstance(said, dict)
+        and (said.get("op"), said.get("state"), said.get("v", 1)) == ("status", "estop", 1)
+        and said.get("stop") not in tuple(StopOutcome)
+    )
 
 
 def name_process(name: str) -> None:

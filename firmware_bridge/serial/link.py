@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devices.outcome import StopOutcome
-from firmware_bridge.codec import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, RESET, STOP_BYTE, LineDecoder, to_line
+from firmware_bridge.lines import DEFAULT_MAX_FRAME, HOST_MAX_FRAME, RESET, STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.serial.address import parse_serial_url
 from firmware_bridge.serial.open import GONE, close_serial, comes_back, open_serial

@@ -12,7 +12,7 @@ import tty
 
 import serial
 
-from firmware_bridge.codec import STOP_BYTE, LineDecoder, to_line
+from firmware_bridge.lines import STOP_BYTE, LineDecoder, to_line
 from firmware_bridge.link import LinkError, Port, PortHandler
 from firmware_bridge.messages import DeviceMessage, Status
 from firmware_bridge.serial.address import DEFAULT_BAUD

@@ -12,14 +12,8 @@ import pytest
 from conformance_player import FOLDER, bytes_of, load
 
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import (
-    STOP_BYTE,
-    CodecError,
-    LineDecoder,
-    decode_device_message,
-    decode_host_message,
-    to_line,
-)
+from firmware_bridge.codec import CodecError, decode_device_message, decode_host_message
+from firmware_bridge.lines import STOP_BYTE, LineDecoder, to_line
 
 FRAMES = load("frames.json")["frames"]
 BAD = load("bad_frames.json")

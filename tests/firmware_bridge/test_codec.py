@@ -12,15 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmware_bridge import messages as wire
-from firmware_bridge.codec import (
-    CodecError,
-    LineDecoder,
-    decode_device_message,
-    decode_host_message,
-    decode_lease,
-    encode,
-    to_line,
-)
+from firmware_bridge.codec import CodecError, decode_device_message, decode_host_message, decode_lease, encode
+from firmware_bridge.lines import RESET, RESET_STOP_INPUT, LineDecoder, to_line
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -70,6 +63,7 @@ def test_a_call_survives_the_wire(call: wire.Call) -> None:
 
 def test_a_message_says_its_version_and_its_op() -> None:
     assert encode(wire.Ping()) == b'{"v":1,"op":"ping"}'
+    assert (encode(wire.Reset()), encode(wire.Reset(stop_input=True))) == (RESET, RESET_STOP_INPUT)
 
 
 @given(CALLS, st.data())

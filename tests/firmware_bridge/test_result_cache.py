@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devices.outcome import Outcome
-from firmware_bridge.codec import HOST_MAX_FRAME, to_line
+from firmware_bridge.lines import HOST_MAX_FRAME, to_line
 from firmware_bridge.result_cache import MIN_KEPT, ResultCache, make_answer
 
 

@@ -24,7 +24,6 @@ from configs.task import Task
 from configs.tasks_loader import list_tasks
 from core_eval.path import Call, CallStatus, Exact, Near, OnlineScorer, Range, StepKind, Symbol
 from core_eval.path.disc import Disc
-from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from firmware_bridge.firmware.guard_table import (
     MOST_ARGUMENTS,
@@ -35,6 +34,7 @@ from firmware_bridge.firmware.guard_table import (
     passes,
 )
 from firmware_bridge.guard_loader import PIECE_BYTES, code_of
+from firmware_bridge.lines import LineDecoder, to_line
 
 CORE = FIRMWARE_FOLDER / "guard" / "guard.c"
 CHECK, DECIMAL = CORE.with_name("guard_check.c"), CORE.with_name("decimal.c")

@@ -10,8 +10,8 @@ from typing import Any
 
 from paths import STANDINS
 
-from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
+from firmware_bridge.lines import LineDecoder, to_line
 from sims.farm_rover.firmware_tables import HEADER
 
 STANDIN = STANDINS / "rover_native.c"

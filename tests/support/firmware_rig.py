@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from firmware_bridge.codec import LineDecoder, to_line
 from firmware_bridge.firmware.build import missing_packages
+from firmware_bridge.lines import LineDecoder, to_line
 from sims.farm_rover.board_pins import Outputs
 from sims.farm_rover.emulated_board import EmulatedBoard, initial_world
 

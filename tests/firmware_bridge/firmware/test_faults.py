@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from firmware_native import NativeRover, compile_rover
 
-from firmware_bridge.codec import to_line
+from firmware_bridge.lines import to_line
 from sims.farm_rover import board_pins as pins
 
 WATER_FLOW = 0.1

@@ -17,7 +17,9 @@ from served_rig_side import ScriptedLink, Served
 from devices.outcome import StopOutcome
 from devices.rig_motion import Event, Motion
 from firmware_bridge import link as link_module
+from firmware_bridge.codec import CodecError, decode_device_message
 from firmware_bridge.link import Link, LinkError, LinkGoneError, PortInUse, tell_terminal
+from firmware_bridge.messages import Status
 from firmware_bridge.rig_process import rig_side
 from firmware_bridge.rig_process.protocol import STRIKE, Kind, frame, numbered, request
 from firmware_bridge.rig_process.rig_side import strike
@@ -176,6 +178,32 @@ def test_the_word_of_a_device_that_was_stopped_ends_the_repeats_and_is_the_outco
     served.link.on_frame(b'{"v":1,"op":"status","state":"estop"}', False)
     assert served.link.rig.outcome is StopOutcome.CONFIRMED
     served.link.outcome = StopOutcome.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("said", "stopped"),
+    [
+        ('{"op":"status","state":"estop"}', True),
+        ('{"v":1,"op":"status","state":"estop","stop":null,"m":17,"more":["estop"]}', True),
+        ('{"op":"status","state":"estop","stop":"of another protocol"}', True),
+        ('{"op":"status","state":"estop","stop":"sent"}', False),
+        ('{"op":"status","state":"estop","stop":"not sent"}', False),
+        ('{"v":2,"op":"status","state":"estop"}', False),
+        ('{"op":"status","state":"online","reset":"estop"}', False),
+        ('{"op":"result","id":1,"status":"ok","state":"estop"}', False),
+        ('{"op":"estop"}', False),
+        ('["estop"]', False),
+        ('{"op":"status","state":"estop"', False),
+        ('{"op":"status","state":"estop","m":NaN}', False),
+    ],
+)
+def test_the_word_is_read_as_the_codec_reads_it(said: str, stopped: bool) -> None:
+    try:
+        message = decode_device_message(said.encode())
+    except CodecError:
+        message = None
+    assert (isinstance(message, Status) and message.state == "estop" and message.stop is None) is stopped
+    assert rig_side.says_stopped(said.encode()) is stopped
 
 
 def test_a_host_that_is_gone_does_not_keep_a_successor_from_its_stop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,9 @@ from bridge_rig import ScriptedDevice, wait_until
 from devices.outcome import StopOutcome
 from firmware_bridge import messages as wire
 from firmware_bridge.client import RigClient
-from firmware_bridge.codec import LineDecoder, encode, to_line
+from firmware_bridge.codec import encode
 from firmware_bridge.endpoint import DeviceEndpoint
+from firmware_bridge.lines import LineDecoder, to_line
 from firmware_bridge.link import LinkError
 from firmware_bridge.links import open_link
 from firmware_bridge.serial.link import SerialLink

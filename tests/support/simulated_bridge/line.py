@@ -8,7 +8,7 @@ from typing import Any
 import serial
 from greenlet import GreenletExit
 
-from firmware_bridge.codec import STOP_BYTE
+from firmware_bridge.lines import STOP_BYTE
 from simulated_bridge.scheduler import Process
 from simulated_bridge.system import WORLD, File, Module, Waiters, process
 
