@@ -10,7 +10,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from core_eval.path.calls import Call
+from core_eval.path.calls import Call, StepVerdict
 from core_eval.path.stages import Stages
 from core_eval.path.symbols import Symbol, most_specific_first, ties
 from core_eval.text.foreign_json import parse_json
@@ -70,6 +70,7 @@ class TaskAutomaton:
         asks_facts: whether a symbol asks for a fact, so that an answer decides on the call's verdict.
         cycle_warning: the warning about a cycle; None if there is no cycle.
         reading: by default of its scores.
+        verdicts: those on calls that have an edge, by state and symbol, as far as they were asked for.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class TaskAutomaton:
     ) -> None:
         if reading not in READINGS:
             raise AutomatonError([f"{where}: the reading must be one of {READINGS}, not {reading!r}"])
+        self.verdicts: dict[tuple[str, str], StepVerdict] = {}
         self.stages = stages
         self._plan = plan
         if plan is None:
@@ -170,6 +172,9 @@ class TaskAutomaton:
         if self.start not in declared:
             faults.append(f"start state {self.start!r} is not declared")
         faults += [f"accepting state {s!r} is not declared" for s in sorted(self.accepting - declared)]
+        sources, names = zip(*self.delta, strict=True) if self.delta else ((), ())
+        if declared.issuperset(chain(sources, self.delta.values())) and self.symbols.keys() >= set(names):
+            return faults
         for (source, symbol), target in self.delta.items():
             if symbol not in self.symbols:
                 faults.append(f"state {source!r}: symbol {symbol!r} is not in the alphabet")
@@ -263,7 +268,7 @@ class TaskAutomaton:
     @cached_property
     def acyclic(self) -> bool:
         """True where the useful progress edges form no cycle."""
-        return self.stages is not None or not self._states_on_cycles(self.useful)
+        return self.cycle_warning is None or not self._states_on_cycles(self.useful)
 
     def symbol_of(self, call: Call, state: str | None = None) -> str | None:
         """Return the symbol of a call that succeeded, or None where it matches none.

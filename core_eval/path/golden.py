@@ -10,7 +10,6 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import StepVerdict
 from core_eval.path.prefix_tree import PrefixTree, grow_tree
 from core_eval.path.suffix_graph import NO_SUFFIXES, SuffixGraph, suffix_graph
 from core_eval.path.unfolded_graph import UnfoldedGraph
@@ -36,9 +35,6 @@ class GoldenGraph:
     """The useful states of an automaton and the progress edges between them, by number.
 
     State 0 is the start. In an acyclic graph states are numbered in topological order.
-
-    Attributes:
-        verdicts: those on calls that have an edge, by state and symbol, as far as they were asked for.
     """
 
     def __init__(self, automaton: TaskAutomaton) -> None:
@@ -60,7 +56,6 @@ class GoldenGraph:
         }
         self._parts = frozenset(self.tokens[one.name] for one in automaton.symbols.values() if one.is_part)
         self._suffixes: dict[int, SuffixGraph] = {}
-        self.verdicts: dict[tuple[str, str], StepVerdict] = {}
 
     def legal(self, state: str) -> tuple[int, ...]:
         """Return the self-loops of a state."""

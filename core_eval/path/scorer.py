@@ -135,7 +135,6 @@ class OnlineScorer:
         automaton = automaton.for_reading(reading)
         self.automaton = automaton
         self.state = automaton.start
-        self._golden: Golden = golden_of(automaton)
         self._beta, self._lam, self._faults_are_harm = beta, lam, faults_are_harm
         self._path: list[int] = []
         self._repairs: list[tuple[int, ...] | None] = []
@@ -147,6 +146,10 @@ class OnlineScorer:
         self._rowed = 0
 
     @cached_property
+    def _golden(self) -> Golden:
+        return golden_of(self.automaton)
+
+    @cached_property
     def _row(self) -> TreeRow | GraphRow | StagedRow:
         return make_row(self._golden)
 
@@ -156,16 +159,17 @@ class OnlineScorer:
         done = call.status == OK
         symbol = self.automaton.symbol_of(call, state) if done else None
         if symbol is not None:
-            verdict = self._golden.verdicts.get((state, symbol))
+            verdicts = self.automaton.verdicts
+            verdict = verdicts.get((state, symbol))
             if verdict is not None:
                 return verdict
             target = self.automaton.delta.get((state, symbol))
             if target is not None:
                 kind = StepKind.LOOP if target == state else StepKind.PROGRESS
                 verdict = StepVerdict(kind, symbol, state, target, CallClass.of(kind, OK))
-                if len(self._golden.verdicts) >= MOST_VERDICTS:
-                    self._golden.verdicts.clear()
-                self._golden.verdicts[state, symbol] = verdict
+                if len(verdicts) >= MOST_VERDICTS:
+                    verdicts.clear()
+                verdicts[state, symbol] = verdict
                 return verdict
         elif call.status == FAULT and not self._faults_are_harm:
             return StepVerdict(StepKind.FAULT, None, state, state, CallClass.FAULT)

@@ -25,7 +25,6 @@ from collections.abc import Iterator, Sequence
 from core_eval.path.aligned import Aligned
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.body_rows import Row, candidate_bodies, extended, least
-from core_eval.path.calls import StepVerdict
 from core_eval.path.metrics import concordance, efficiency, similarity
 from core_eval.path.optional_alignment import align_optional, optional_correctness
 from core_eval.path.stages import Stages
@@ -47,7 +46,6 @@ class GoldenStages:
     Attributes:
         tokens: the symbols' numbers.
         length: of every golden path.
-        verdicts: those on calls that have an edge, by state and symbol, as far as they were asked for.
     """
 
     acyclic = True
@@ -58,7 +56,6 @@ class GoldenStages:
         self.stages: list[Stage] = [tuple(self.tokens[name] for name in stage) for stage in stages.stages]
         self.length = stages.length
         self.optional = stages.optional
-        self.verdicts: dict[tuple[str, str], StepVerdict] = {}
 
     def legal(self, state: str) -> tuple[int, ...]:
         """Return the self-loops of a state."""

@@ -90,13 +90,15 @@ def check_depth(value: Any) -> None:
             item
             for holder in level
             for item in (holder.values() if isinstance(holder, dict) else holder)
-            if isinstance(item, dict | list)
+            if item.__class__ in _HOLDERS
         ]
         if not level:
             return
     raise ForeignJsonError(f"nested deeper than {MAX_DEPTH} levels")
 
 
+_HOLDERS = frozenset({dict, list})
+"""The classes of parsed values that hold others."""
 _DECODERS = {
     (strict, unique): json.JSONDecoder(
         parse_constant=_refuse_constant if strict else None,

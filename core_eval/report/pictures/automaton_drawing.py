@@ -7,10 +7,12 @@ states bear numbers; what they mean is the picture's key.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from functools import lru_cache
+from itertools import chain, islice, pairwise
 from textwrap import wrap
+from weakref import WeakKeyDictionary
 from xml.sax.saxutils import escape
 
 from core_eval.path.automaton import TaskAutomaton
@@ -71,39 +73,67 @@ def to_svg(automaton: TaskAutomaton, calls: Iterable[Call] = ()) -> str:
     return standalone(svg, (picture.width, high))
 
 
-class _Picture:
-    def __init__(self, automaton: TaskAutomaton, path: TracePath) -> None:
-        whole, automaton = automaton, drawable(automaton, path)
-        self.is_part = automaton is not whole
-        self.automaton, self.path = automaton, path
-        self.edges = edges_of(automaton)
-        self.leaving = Counter(source for source, _ in self.edges)
-        self.entering = Counter(target for _, target in self.edges)
+class _Plan:
+    """What the pictures of an automaton have in common, whatever path is drawn in them."""
+
+    def __init__(self, automaton: TaskAutomaton) -> None:
+        self.edges = edges = edges_of(automaton)
+        self.leaving = Counter(source for source, _ in edges)
+        self.entering = Counter(target for _, target in edges)
         loops = [set(automaton.loops[state]) for state in automaton.states]
         self.everywhere = tuple(
             symbol for symbol in automaton.loops[automaton.start] if all(symbol in own for own in loops)
         )
-        symbols = dict.fromkeys(symbol for own in self.edges.values() for symbol in own)
-        self.letters = {symbol: _letter(place) for place, symbol in enumerate(symbols)}
-        nodes = [automaton.start, *(state for state in automaton.states if state != automaton.start)]
-        plain = arrange(tuple(nodes), tuple(self.edges), COLUMN)
-        self.backward = plain.backward
+        symbols = dict.fromkeys(symbol for own in edges.values() for symbol in own)
+        self.letters = {symbol: place for place, symbol in enumerate(symbols)}
+        self.nodes = (automaton.start, *(state for state in automaton.states if state != automaton.start))
+        plain = arrange(self.nodes, tuple(edges), COLUMN)
+        self.backward, self.places = plain.backward, plain.places
         layers = Counter(x for x, _ in plain.places.values())
-        self.alone = {state for state in nodes if layers[plain.places[state][0]] == 1}
+        self.alone = {state for state in self.nodes if layers[plain.places[state][0]] == 1}
         across = [y for _, y in plain.places.values()]
         across += [y for route in plain.routes.values() for _, y in route]
         # The room for words is to the right.
         shift = (24.0 if len(set(across)) > 1 else 30.0) - min(across)
         self.width = max(WIDTH, max(across) + shift + 24.0)
         self.x = {state: y + shift for state, (_, y) in plain.places.items()}
-        self.words = {state: self._words(state) for state in nodes}
+        self.routes = {
+            edge: [(y + shift, layer) for layer, y in route] for edge, route in plain.routes.items()
+        }
+        self.layers = sorted({*layers, *(layer for route in plain.routes.values() for layer, _ in route)})
+        self.in_words = {
+            edge
+            for edge in edges
+            if edge not in self.backward and self.alone.issuperset(edge) and self.leaving[edge[0]] == 1
+        }
+        """The edges whose calls are written out: no other one leaves the same state."""
+
+
+_plans: WeakKeyDictionary[TaskAutomaton, _Plan] = WeakKeyDictionary()
+
+
+def _plan_of(automaton: TaskAutomaton) -> _Plan:
+    """Return the plan; the episodes of a task share it."""
+    plan = _plans.get(automaton)
+    if plan is None:
+        plan = _plans[automaton] = _Plan(automaton)
+    return plan
+
+
+class _Picture:
+    def __init__(self, automaton: TaskAutomaton, path: TracePath) -> None:
+        whole, automaton = automaton, drawable(automaton, path)
+        self.is_part = automaton is not whole
+        self.automaton, self.path = automaton, path
+        self.plan = plan = _plan_of(automaton)
+        self.edges, self.alone = plan.edges, plan.alone
+        self.everywhere, self.width, self.x = plan.everywhere, plan.width, plan.x
+        self.words = {state: self._words(state) for state in plan.nodes}
         self.labels = {edge: self._label(edge) for edge in self.edges}
         # Middles and widths of lines of text, by bands as high as a line: an automaton may have 1,000 edges.
         self.written: dict[int, list[tuple[float, float, float]]] = {}
-        self.y, bends = self._rows(plain.places, plain.routes)
-        self.routes = {
-            edge: [(y + shift, bends[x]) for x, y in route] for edge, route in plain.routes.items()
-        }
+        self.rows = self._rows()
+        self.y = {state: self.rows[layer] for state, (layer, _) in plan.places.items()}
 
     def svg(self, below: Sequence[str] = ()) -> tuple[str, float]:
         """Return the picture with lines of text below it, and its height."""
@@ -124,26 +154,23 @@ class _Picture:
         head = f'<svg class="{kind}" {size} role="img" aria-label="automaton with the path of the episode">'
         return "".join([head, f"<defs>{_ARROWS}</defs>", *lines, *states, *labels, *written, "</svg>"]), high
 
-    def _rows(
-        self,
-        places: Mapping[str, tuple[int, float]],
-        routes: Mapping[Edge, tuple[tuple[int, float], ...]],
-    ) -> tuple[dict[str, float], dict[int, float]]:
-        """Return the height of each state, and of each layer by its place in the plain layout."""
-        layers = sorted({x for x, _ in places.values()} | {x for route in routes.values() for x, _ in route})
-        labels = dict.fromkeys(places, 0.0)
+    def _rows(self) -> dict[int, float]:
+        """Return the height of each layer."""
+        states: dict[int, list[str]] = {}
+        for state, (layer, _) in self.plan.places.items():
+            states.setdefault(layer, []).append(state)
+        labels = dict.fromkeys(self.words, 0.0)
         for edge, lines in self.labels.items():
             labels[edge[0]] = max(labels[edge[0]], LINE * len(lines))
         rows, y = {}, TOP
-        for layer in layers:
+        for layer in self.plan.layers:
             rows[layer] = y
             below = 2 * RADIUS + (26.0 if len(self.alone) == len(self.words) else 34.0)
-            for state, (x, _) in places.items():
-                if x == layer:
-                    own = RADIUS + LINE * len(self.words[state]) if state in self.alone else 2 * RADIUS + LINE
-                    below = max(below, own + labels[state] + RADIUS + 14.0)
+            for state in states.get(layer, ()):
+                own = RADIUS + LINE * len(self.words[state]) if state in self.alone else 2 * RADIUS + LINE
+                below = max(below, own + labels[state] + RADIUS + 14.0)
             y += below
-        return {state: rows[x] for state, (x, _) in places.items()}, rows
+        return rows
 
     def _words(self, state: str) -> list[tuple[str, str]]:
         """Return the lines beside a state that is alone in its layer: its self-loops and harmful attempts."""
@@ -168,54 +195,40 @@ class _Picture:
     def _label(self, edge: Edge) -> list[str]:
         """Return the lines beside an edge: calls in words where there is room, else their letters."""
         symbols, taken = self.edges[edge], self.path.progress.get(edge)
-        if not self._in_words(edge):
-            return [
-                _letters(sorted(map(list(self.letters).index, symbols)))
-                + (f" {_numbers(taken)}" if taken else "")
-            ]
+        if edge not in self.plan.in_words:
+            letters = _letters(sorted(self.plan.letters[symbol] for symbol in symbols))
+            return [letters + (f" {_numbers(taken)}" if taken else "")]
         said = " or ".join(symbols)
         return [line for line, _ in self._fold(edge[0], f"{_numbers(taken)}: {said}" if taken else said, "")]
 
-    def _in_words(self, edge: Edge) -> bool:
-        return edge not in self.backward and self.alone.issuperset(edge) and not self._passes(edge)
-
-    def _passes(self, edge: Edge) -> bool:
-        """Return whether an edge spans layers, or another one leaves the same state."""
-        return self.leaving[edge[0]] > 1
-
-    def _fans(self, edge: Edge) -> int:
-        """Return by how many more edges leave the first state than enter the second."""
-        return self.leaving[edge[0]] - self.entering[edge[1]]
-
     def _fold(self, state: str, words: str, kind: str) -> list[tuple[str, str]]:
         room = max(18, int((self.width - self.x[state] - RADIUS - 12) / LETTER))
-        lines = wrap(_cut(visible(words)), room, break_long_words=True)[:LONGEST_NOTE_LINES]
-        return [(line if not place else f"  {line}", kind) for place, line in enumerate(lines)]
+        return [(line, kind) for line in _folded(words, room)]
 
     def _edge(self, edge: Edge) -> tuple[str, list[str]]:
+        plan = self.plan
         x0, y0, x1, y1 = self.x[edge[0]], self.y[edge[0]], self.x[edge[1]], self.y[edge[1]]
         taken = edge in self.path.progress
         kind = "taken" if taken else "edge"
-        if edge in self.backward:
+        tried: Iterator[tuple[float, float]]
+        if edge in plan.backward:
             side = 6.0
             path = f"M{x0 - RADIUS:.1f} {y0:.1f}C{side} {y0:.1f} {side} {y1:.1f} {x1 - RADIUS:.1f} {y1:.1f}"
-            at = (side + 10.0, (y0 + y1) / 2)
+            tried = iter([(side + 10.0, (y0 + y1) / 2)])
         else:
             # Ways part below the words beside a state, so that no line crosses them.
             low = y0 + max(RADIUS, LINE * len(self.words[edge[0]]) - 6)
-            stops = [(x0, low), *self.routes[edge], (x1, y1 - RADIUS)]
+            stops = [(x0, low), *((x, self.rows[layer]) for x, layer in plan.routes[edge]), (x1, y1 - RADIUS)]
             path = f"M{x0:.1f} {y0 + RADIUS:.1f}V{low:.1f}"
             for (ax, ay), (bx, by) in pairwise(stops):
                 half = (by - ay) / 2
                 path += f"C{ax:.1f} {ay + half:.1f} {bx:.1f} {by - half:.1f} {bx:.1f} {by:.1f}"
-            (ax, ay), (bx, by) = stops[0], stops[1]
             # On the curve, not in its middle, where edges cross: after it, where edges part from one state.
-            at_best = 0.64 if self._fans(edge) > 0 else 0.5 if abs(stops[0][0] - stops[1][0]) <= 1 else 0.36
-            tried = [_on_curve(stops[0], stops[1], part) for part in (at_best, *ALONG)]
-            wide = LETTER * len(self.labels[edge][0])
-            at = next((one for one in tried if self._is_free(one, wide)), tried[0])
+            fans = plan.leaving[edge[0]] > plan.entering[edge[1]]
+            best = 0.64 if fans else 0.5 if abs(stops[0][0] - stops[1][0]) <= 1 else 0.36
+            tried = (_on_curve(stops[0], stops[1], part) for part in (best, *ALONG))
         line = f'<path class="{kind}" d="{path}" marker-end="url(#{kind})"/>'
-        if self._in_words(edge):
+        if edge in plan.in_words:
             top = (
                 (y0 + RADIUS if not self.words[edge[0]] else y0 + LINE * len(self.words[edge[0]])) + LINE + 3
             )
@@ -224,8 +237,11 @@ class _Picture:
                 for row, words in enumerate(self.labels[edge])
             ]
         words = self.labels[edge][0]
-        self._note(*at, LETTER * len(words))
-        half = LETTER * len(words) / 2
+        wide = LETTER * len(words)
+        first = next(tried)
+        at = next((one for one in chain([first], tried) if self._is_free(one, wide)), first)
+        self._note(*at, wide)
+        half = wide / 2
         behind = f'x="{at[0] - half:.1f}" y="{at[1] - 7:.1f}" width="{2 * half:.1f}" height="14"'
         return line, [
             f'<rect class="behind" {behind}/>',
@@ -283,17 +299,18 @@ class _Picture:
     def key_lines(self) -> Iterable[KeyLine]:
         if self.is_part:
             yield KeyLine("…", "of many ways, the one taken, and one on to the end", "other")
-        in_words = {symbol for edge, own in self.edges.items() if self._in_words(edge) for symbol in own}
-        lettered = {symbol for edge, own in self.edges.items() if not self._in_words(edge) for symbol in own}
+        in_words = {symbol for edge in self.plan.in_words for symbol in self.edges[edge]}
+        lettered = {
+            symbol for edge, own in self.edges.items() if edge not in self.plan.in_words for symbol in own
+        }
         taken: dict[str, list[int]] = {}
         for edge, numbers in self.path.progress.items():
             for symbol in self.edges[edge]:
                 taken.setdefault(symbol, []).extend(numbers)
-        for symbol, letter in self.letters.items():
+        for symbol, place in self.plan.letters.items():
             if symbol in lettered:
-                yield KeyLine(
-                    letter, symbol, "taken" if symbol in taken and symbol not in in_words else "other"
-                )
+                kind = "taken" if symbol in taken and symbol not in in_words else "other"
+                yield KeyLine(_letter(place), symbol, kind)
         for state in self.words:
             if state not in self.alone:
                 for name, numbers in _by_name(self.path.harmful.get(state, [])).items():
@@ -306,6 +323,13 @@ def _on_curve(start: tuple[float, float], end: tuple[float, float], part: float)
     """Return the point of an edge's Bezier curve at that parameter, 0 to 1."""
     across, down = part**2 * (3 - 2 * part), 1.5 * part * (1 - part) + part**3
     return start[0] + across * (end[0] - start[0]), start[1] + down * (end[1] - start[1])
+
+
+@lru_cache(4096)
+def _folded(words: str, room: int) -> tuple[str, ...]:
+    """Return the lines of a note; the episodes of a task have many in common."""
+    lines = wrap(_cut(visible(words)), room, break_long_words=True)[:LONGEST_NOTE_LINES]
+    return tuple(line if not place else f"  {line}" for place, line in enumerate(lines))
 
 
 def _by_name(calls: Iterable[tuple[int, str]]) -> dict[str, list[int]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 
 from core_eval.path.automaton import TaskAutomaton
@@ -38,12 +37,10 @@ class GraphLayout:
     backward: frozenset[Edge]
 
 
-@lru_cache(maxsize=512)
 def arrange(nodes: tuple[str, ...], edges: tuple[Edge, ...], room: float) -> GraphLayout:
     """Lay out a graph in layers; the first node stands in the first one.
 
-    Each node takes so much room along its layer. Edges from a node to itself are not given. The episodes of a
-    task share a layout.
+    Each node takes so much room along its layer. Edges from a node to itself are not given.
     """
     backward = _backward(nodes, edges)
     forward = [edge for edge in edges if edge not in backward]
@@ -128,15 +125,23 @@ def _order(rows: list[list[object]], links: Sequence[tuple[object, object]]) -> 
     for source, target in links:
         after.setdefault(source, []).append(target)
         before.setdefault(target, []).append(source)
+    share: dict[object, float] = {}
+    for row in rows:
+        share |= _shares(row)
     for sweep in range(_SWEEPS):
         neighbours = after if sweep % 2 else before
         for row in reversed(rows) if sweep % 2 else rows:
-            share = {item: (place + 0.5) / len(other) for other in rows for place, item in enumerate(other)}
             middle = {}
             for item in row:
                 linked = neighbours.get(item) or [item]
                 middle[item] = sum(share[other] for other in linked) / len(linked)
             row.sort(key=middle.__getitem__)
+            share |= _shares(row)
+
+
+def _shares(row: Sequence[object]) -> dict[object, float]:
+    """Return how far along its layer each item stands, 0 to 1."""
+    return {item: (place + 0.5) / len(row) for place, item in enumerate(row)}
 
 
 @dataclass
@@ -158,12 +163,12 @@ class TracePath:
         path = cls(visited={automaton.start}, end=automaton.start)
         scorer = OnlineScorer(automaton)
         for number, call in enumerate(calls):
-            verdict = scorer.step(call)
+            verdict = scorer.peek(call)
             state = verdict.state_before
             if verdict.kind == StepKind.PROGRESS:
-                path.progress.setdefault((state, verdict.state_after), []).append(number)
-                path.visited.add(verdict.state_after)
-                path.end = verdict.state_after
+                scorer.state = path.end = verdict.state_after
+                path.progress.setdefault((state, path.end), []).append(number)
+                path.visited.add(path.end)
             elif verdict.kind == StepKind.LOOP:
                 path.loops.setdefault(state, []).append((number, verdict.symbol or call.name))
             elif verdict.kind == StepKind.HARMFUL:
@@ -190,7 +195,7 @@ def drawable(automaton: TaskAutomaton, path: TracePath) -> TaskAutomaton:
     That is the states that it visits, and from its end a shortest way to an accepting state. A plan of stages
     is large: its states are made as they are asked for.
     """
-    if automaton.stages is None and len(edges_of(automaton)) <= MOST_EDGES:
+    if automaton.stages is None and _has_few_edges(automaton):
         return automaton
     ways = dict.fromkeys([*path.progress, *pairwise(_way_on(automaton, path.end))])
     states = dict.fromkeys([automaton.start, *(state for way in ways for state in way)])
@@ -209,6 +214,15 @@ def drawable(automaton: TaskAutomaton, path: TracePath) -> TaskAutomaton:
         delta=delta,
         reading=automaton.reading,
     )
+
+
+def _has_few_edges(automaton: TaskAutomaton) -> bool:
+    edges: set[Edge] = set()
+    for source, out in automaton.progress.items():
+        edges.update((source, target) for _, target in out)
+        if len(edges) > MOST_EDGES:
+            return False
+    return True
 
 
 def _way_on(automaton: TaskAutomaton, state: str) -> list[str]:
