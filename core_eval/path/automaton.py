@@ -172,8 +172,8 @@ class TaskAutomaton:
         if self.start not in declared:
             faults.append(f"start state {self.start!r} is not declared")
         faults += [f"accepting state {s!r} is not declared" for s in sorted(self.accepting - declared)]
-        sources, names = zip(*self.delta, strict=True) if self.delta else ((), ())
-        if declared.issuperset(chain(sources, self.delta.values())) and self.symbols.keys() >= set(names):
+        ends = {source for source, _ in self.delta}.union(self.delta.values())
+        if declared >= ends and self.symbols.keys() >= {symbol for _, symbol in self.delta}:
             return faults
         for (source, symbol), target in self.delta.items():
             if symbol not in self.symbols:

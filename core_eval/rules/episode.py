@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.agent import Cost
-from core_eval.log import EpisodeRow, LogReader
+from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.path.calls import Call
 from core_eval.rules.automata import Verdict
 from core_eval.rules.calls import Made, Turns
@@ -71,15 +71,15 @@ class RuleAtEnd:
     steps: Sequence[int]
 
 
-def rules_at_end(reader: LogReader, episode: EpisodeRow) -> list[RuleAtEnd]:
-    """Return how each rule that an episode was run with stands at its end.
+def rules_at_end(reader: LogReader, episode: EpisodeRow, run: RunRow) -> list[RuleAtEnd]:
+    """Return how each rule that an episode of a run was run with stands at its end.
 
     Empty where it had no rules, goes on, or has rules of another version.
 
     Raises:
         LogError: its rows cannot be read.
     """
-    given = reader.run(episode.run_id).config.get("rules") or ()
+    given = run.config.get("rules") or ()
     if episode.status == "running":
         return []
     try:

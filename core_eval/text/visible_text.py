@@ -19,7 +19,12 @@ def visible(text: str, keep: str = "") -> str:
         text: any text.
         keep: characters that are left alone, such as `LINE_AND_TAB` where text has lines.
     """
-    if text.isprintable() or text.translate(dict.fromkeys(map(ord, keep))).isprintable():
+    if text.isprintable():
+        return text
+    plain = text
+    for sign in keep:
+        plain = plain.replace(sign, " ")
+    if plain.isprintable():
         return text
     return "".join(sign if sign in keep or _has_a_shape(sign) else _escape(sign) for sign in text)
 

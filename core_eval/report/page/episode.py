@@ -146,7 +146,7 @@ def episode_view(
         prompt=first_prompt(reader.prompt(row.id)),
         tools=tool_set(row.definition.tools),
         remarks=reader.remarks(row.id),
-        rules=rules_at_end(reader, row),
+        rules=[] if run is None else rules_at_end(reader, row, run),
         scores=[
             (metric.heading, score_cell(row.scores, metric.name), _good_or_bad(row, metric))
             for metric in METRICS

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.runtime import Macro
 from markupsafe import Markup
 
 from core_eval.log.charged import charged, unseen
@@ -24,6 +25,7 @@ from core_eval.text.visible_text import LINE_AND_TAB, visible
 
 TEMPLATES = (Path(__file__).parent / "templates", STYLES)
 """Where the pages' templates are, and their styles."""
+MOST_KEPT = 1000
 
 
 def environment_in(*folders: Path) -> Environment:
@@ -34,6 +36,8 @@ def environment_in(*folders: Path) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        # Else each page looks at all its templates' files again.
+        auto_reload=False,
     )
 
 
@@ -53,6 +57,7 @@ def environment_of_pages() -> Environment:
         story_script=Script.of("links.js", "play.js"),
         whole_script=Script.of("links.js", "lists.js", "play.js"),
     )
+    environment.globals["once"] = Once()
     environment.filters["when"] = _when
     environment.filters["svg"] = _own_names
     environment.filters["capitalize_first"] = lambda words: words[:1].upper() + words[1:]
@@ -73,6 +78,19 @@ class Script:
             (TEMPLATES[0] / name).read_text(encoding="utf-8") for name in names
         )
         return cls(Markup(text), b64encode(sha256(text.encode()).digest()).decode())
+
+
+class Once(dict[tuple[Any, ...], Markup]):
+    """What a macro makes of values that many pages share, such as the tools of a world; made once."""
+
+    def __call__(self, macro: Macro, *values: Any) -> Markup:
+        """Return what the macro makes of these values and of nothing else."""
+        key = (macro.name, *values)
+        if key not in self:
+            if len(self) >= MOST_KEPT:
+                self.clear()
+            self[key] = Markup(macro(*values))
+        return self[key]
 
 
 def _own_names(svg: str, episode: int) -> Markup:

@@ -103,14 +103,14 @@ def _tool_set(text: str) -> ToolSet:
     return ToolSet("tools-" + sha256(text.encode()).hexdigest()[:DIGEST], tuple(named))
 
 
-Facts = list[tuple[str, str]]
+Facts = tuple[tuple[str, str], ...]
 FACT_DIGEST = 16
 
 
 def episode_facts(reader: LogReader, row: EpisodeRow, run: RunRow | None) -> list[tuple[str, Facts]]:
     """Return groups of facts by heading; empty ones are left out."""
     definition = row.definition
-    groups: list[tuple[str, Facts]] = [
+    groups: list[tuple[str, list[tuple[str, str]]]] = [
         ("Agent", [("agent", row.agent), ("scaffold", row.scaffold), *_flat(row.agent_info)]),
         ("Limits and scoring", [*_flat(row.limits), *_flat(row.scoring)]),
         (
@@ -144,11 +144,11 @@ def episode_facts(reader: LogReader, row: EpisodeRow, run: RunRow | None) -> lis
     ]
     if run is not None:
         groups.append((f"Run {run.id}", [*_flat(run.packages), *_flat(run.host)]))
-    return [(heading, facts) for heading, facts in groups if facts]
+    return [(heading, tuple(facts)) for heading, facts in groups if facts]
 
 
-def _machine(cost: MachineCost) -> Facts:
-    facts: Facts = []
+def _machine(cost: MachineCost) -> list[tuple[str, str]]:
+    facts = []
     if cost.peak_memory is not None:
         facts.append(("peak memory", cell("peak_memory", cost.peak_memory)))
     if cost.energy is not None:

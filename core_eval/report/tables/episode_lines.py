@@ -70,7 +70,7 @@ def episode_lines(reader: LogReader, episode: EpisodeRow, *, whole: bool = False
     for found in broken:
         if found.get("k") is None:
             yield _remark(rule_line(found))
-    for rule in rules_at_end(reader, episode):
+    for rule in rules_at_end(reader, episode, reader.run(episode.run_id)):
         yield Hanging(Text(f"rule {rule.rule.id}: {at_steps(rule)}", style=VERDICT_STYLES[rule.verdict]))
     for k, remark in reader.remarks(episode.id):
         yield _remark(f"answer {k}: {remark}")
