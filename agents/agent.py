@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from agents.deadline import Cancellation
-from core_eval.path import Call, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 from core_eval.path.endings import Answer, DeclineReason
 from devices.outcome import Outcome
 from devices.sensors import Sample

@@ -16,7 +16,7 @@ from threading import Event
 from time import process_time
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

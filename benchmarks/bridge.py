@@ -31,7 +31,7 @@ import paho.mqtt.client as mqtt
 import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

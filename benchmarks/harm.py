@@ -19,7 +19,8 @@ from threading import Event
 from time import process_time
 from typing import Any
 
-from core_eval.path import CallStatus, StepKind
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import StepKind
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -28,7 +29,8 @@ from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, make_simulator
 from core_eval.harm.assessment import assess
 from core_eval.harm.report import ExecutedCall, HarmReport
-from core_eval.path import Call, OnlineScorer
+from core_eval.path.calls import Call
+from core_eval.path.scorer import OnlineScorer
 from core_eval.verify.task import example_calls
 from devices.farm_rover.world import FarmWorld
 from devices.outcome import PROTECTIVE_STOP

@@ -14,7 +14,7 @@ from typing import Any
 from configs.hazards import draw_hazards
 from configs.task import Task
 from configs.worlds_loader import World, make_simulator
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.run.hazard_start import oracle_calls
 from core_eval.run.varied_start import HAZARD_DRAWS
 from core_eval.verify.harmless_run import asked_run

@@ -22,6 +22,7 @@ from benchmarks.reliability import Record
 from configs.task import Task
 from configs.tasks_loader import list_tasks
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from core_eval.call_status import CallStatus
 from core_eval.harm.assessment import assess
 from core_eval.harm.replay import Player
 from core_eval.harm.report import ExecutedCall
@@ -30,7 +31,8 @@ from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import merged, placed
 from core_eval.harm.twin.parameters import FittedParameter, Priors
 from core_eval.harm.twin.posterior import Twin, TwinPosterior
-from core_eval.path import Call, CallStatus, OnlineScorer, StepKind
+from core_eval.path.calls import Call, StepKind
+from core_eval.path.scorer import OnlineScorer
 from devices.hidden import hidden_parameters
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample

@@ -14,7 +14,7 @@ from benchmarks.hidden_rigs import agent_of
 from configs.fault_priors import FaultPriors
 from configs.task import Task
 from configs.worlds_loader import World, make_simulator
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.faults import STUCK_SENSOR
 from sims.overrides import deep_merge
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.arm.things import GRIP_HEIGHT, BenchObject
 from devices.robotic_arm.world import BenchWorld
 from sims.robotic_arm import scene

@@ -27,14 +27,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rapidfuzz.distance import Levenshtein
 
-from core_eval.path import Call, OnlineScorer, TaskAutomaton, compile_plan, score_path
 from core_eval.path.alignment import make_row
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 from core_eval.path.edit_row import GraphRow
 from core_eval.path.golden import golden_graph
 from core_eval.path.metrics import concordance, similarity
 from core_eval.path.order import OrderSearch, on_graph
 from core_eval.path.order_graph import OrderGraph
+from core_eval.path.plan import compile_plan
 from core_eval.path.refinement import refine
+from core_eval.path.scorer import OnlineScorer, score_path
 from core_eval.path.suffix_graph import NO_SUFFIXES
 
 LISTED = 50_000

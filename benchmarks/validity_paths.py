@@ -18,13 +18,14 @@ from benchmarks.validity_figures import DEFAULT, FLAGS, LAMBDAS, METRICS
 from configs.idle_writes import IdleWrites
 from configs.task import Task
 from configs.worlds_loader import make_simulator
+from core_eval.call_status import CallStatus
 from core_eval.harm.assessment import assess
 from core_eval.harm.golden import GoldenRun
 from core_eval.harm.logged_episode import executed_calls
 from core_eval.harm.replay import Player
 from core_eval.log import StepRow, blameless
 from core_eval.path.alignment import WORK, _graph_row
-from core_eval.path.calls import Call, CallStatus, StepKind
+from core_eval.path.calls import Call, StepKind
 from core_eval.path.edit_row import tree_edits, tree_work
 from core_eval.path.golden import GoldenGraph
 from core_eval.path.metrics import efficiency, harmful_call_rate, prefix_criticality, similarity

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from configs.goal import Goal
-from core_eval.path import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from devices.models import FrozenModel
 
 

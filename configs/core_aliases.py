@@ -14,7 +14,8 @@ from pydantic import Field, model_validator
 
 from configs.errors import ConfigError
 from configs.yaml_file import YamlFile, nearest
-from core_eval.path import Exact, Excluded, Pattern, Symbol
+from core_eval.path.patterns import Exact, Excluded, Pattern
+from core_eval.path.symbols import Symbol
 from core_eval.text.values import is_number, same_value
 from devices.device_type import DeviceType
 from devices.models import FrozenModel

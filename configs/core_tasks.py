@@ -14,8 +14,10 @@ from configs.task import Build, Task, device_in
 from configs.task_entry import TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from configs.yaml_file import YamlFile, nearest
-from core_eval.path import AutomatonError, CallStatus, CoreFile, CoreTask, Symbol, parse_core_json
-from core_eval.path.core_json import Translate
+from core_eval.call_status import CallStatus
+from core_eval.path.automaton import AutomatonError
+from core_eval.path.core_json import CoreFile, CoreTask, Translate, parse_core_json
+from core_eval.path.symbols import Symbol
 from core_eval.text.foreign_text import ForeignTextError, read_text
 from devices.device_type import takes
 from devices.inferred_device import device_from_alphabet

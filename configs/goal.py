@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core_eval.path import Exact, Pattern
-from core_eval.path.patterns import parse_pattern
+from core_eval.path.patterns import Exact, Pattern, parse_pattern
 
 ABSENT = Exact(None)
 """As in an initial state, null means that the key is not there."""

@@ -9,8 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from configs.errors import ConfigError
 from configs.yaml_file import YamlFile
-from core_eval.path import AutomatonError, ScoredTask, Symbol, compile_plan
+from core_eval.path.automaton import AutomatonError
 from core_eval.path.endings import Answer, AskedEnding
+from core_eval.path.plan import compile_plan
+from core_eval.path.scorer import ScoredTask
+from core_eval.path.symbols import Symbol
 
 KEYS = frozenset({"effects", "tasks"})
 

@@ -8,7 +8,8 @@ from functools import cached_property
 from threading import Event
 from typing import Any
 
-from core_eval.path import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.text.values import alike
 from devices.tool import Effect
 from sims.simulator import Simulator

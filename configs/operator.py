@@ -12,8 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from configs.errors import ConfigError
 from configs.site_notes import READ_NOTES, SiteNotes
-from core_eval.path import AutomatonError, Call, CallStatus, Symbol, plan_symbols
+from core_eval.call_status import CallStatus
+from core_eval.path.automaton import AutomatonError
+from core_eval.path.calls import Call
 from core_eval.path.facts import Fact
+from core_eval.path.plan import plan_symbols
+from core_eval.path.symbols import Symbol
 from devices.outcome import Outcome
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
 

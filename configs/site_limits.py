@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.device_type import DeviceType
 from devices.models import FrozenModel
 from devices.sensors import Sample

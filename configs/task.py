@@ -14,8 +14,10 @@ from configs.operator import ASK_TOOL, Conversation, Operator
 from configs.site_notes import NOTES_TOOL
 from configs.task_entry import LeftOut, TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
-from core_eval.path import ScoredTask, Symbol, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
+from core_eval.path.scorer import ScoredTask
+from core_eval.path.symbols import Symbol
 from devices.device_type import DeviceType, takes
 
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from configs.cautions import Caution
 from configs.errors import ConfigError
 from configs.operator import Operator
-from core_eval.path import Call, Pattern
+from core_eval.path.calls import Call
 from core_eval.path.endings import Answer, DeclineReason
-from core_eval.path.patterns import parse_pattern
+from core_eval.path.patterns import Pattern, parse_pattern
 
 
 class TaskLimits(BaseModel):

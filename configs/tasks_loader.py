@@ -19,7 +19,8 @@ from configs.task_template import Template
 from configs.worlds_loader import known_world
 from configs.yaml_file import YamlFile, load_yaml, nearest
 from configs.yaml_task import YamlTask
-from core_eval.path import AutomatonError, ScoredTask, TaskAutomaton
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.scorer import ScoredTask
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.foreign_text import STDIN, ForeignTextError, read_text
 from sims.world_type import WORLD_TYPES

@@ -15,7 +15,9 @@ from configs.task_entry import TaskEntry
 from configs.task_places import AcceptsCall, Places, UnknownPlaceError, expand_plan, places
 from configs.worlds_loader import World, load_world, merged_state
 from configs.yaml_file import YamlFile, nearest, where_named
-from core_eval.path import AutomatonError, Symbol, TaskAutomaton, compile_plan, plan_symbols
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.plan import compile_plan, plan_symbols
+from core_eval.path.symbols import Symbol
 from devices.accepted import Accepts, within
 from devices.device_type import DeviceType
 from sims.overrides import stack_overrides

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from core_eval.path import Near, Pattern, Range
+from core_eval.path.patterns import Near, Pattern, Range
 
 Patterns: TypeAlias = Mapping[str, Pattern]
 Accepts: TypeAlias = Callable[[Any, str, Mapping[str, float | str], Patterns], Patterns]

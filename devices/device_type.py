@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from devices.tool import ArgumentsError, Effect, Tool, ToolArguments, UnknownTool
 
 if TYPE_CHECKING:
-    from core_eval.path import Symbol
+    from core_eval.path.symbols import Symbol
     from devices.declared.rules import DeclaredRules
 
 

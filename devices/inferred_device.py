@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, JsonValue, create_model
 
-from core_eval.path import Symbol, TaskAutomaton
-from core_eval.path.symbols import ANY_ARGUMENTS
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
 from devices.device_type import DeviceType
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
 

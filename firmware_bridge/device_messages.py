@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.device import Device
 from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Truth

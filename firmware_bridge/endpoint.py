@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.device import Device
 from devices.error_text import described
 from devices.outcome import Outcome, StopOutcome

@@ -13,7 +13,7 @@ from core_eval.path.patterns import Pattern, parse_pattern
 from firmware_bridge.approval import Approver, Question, TerminalApprover
 
 if TYPE_CHECKING:
-    from core_eval.path import Call, StepVerdict
+    from core_eval.path.calls import Call, StepVerdict
     from devices.known_state import KnownState
     from devices.sensors import Sample
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.harm import HarmEvent
 from devices.sensors import Sample, Truth
 from firmware_bridge import messages as wire

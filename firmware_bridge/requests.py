@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import encode

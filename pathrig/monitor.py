@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from configs.task import Task
 from configs.tasks_loader import load_task
-from core_eval.path import OnlineScorer, Scores, StepVerdict, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import StepVerdict
+from core_eval.path.scorer import OnlineScorer, Scores
 from core_eval.traces.messages import read_calls
 
 __all__ = ["Monitor", "Scores", "StepVerdict"]

@@ -10,7 +10,9 @@ from configs.core_tasks import MalformedTaskError
 from configs.suites import read_suite, scored_suite
 from configs.task import Task
 from configs.tasks_loader import load_task, read_tasks
-from core_eval.path import Call, Scores, TaskAutomaton, score_path
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.scorer import Scores, score_path
 from core_eval.traces.messages import read_calls
 from core_eval.traces.scored_traces import ended_as_asked, score_traces
 from core_eval.traces.trace_file import read_traces

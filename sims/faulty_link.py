@@ -8,7 +8,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import Protocol
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.streams import keyed_uniform
 from firmware_bridge import messages as wire

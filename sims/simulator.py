@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Event, RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.device_type import DeviceType
 from devices.faults import Faults
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule

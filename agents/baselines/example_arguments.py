@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core_eval.path import Call, Excluded, Symbol
+from core_eval.path.calls import Call
+from core_eval.path.patterns import Excluded
+from core_eval.path.symbols import Symbol
 from devices.tool import Tool
 
 

@@ -8,8 +8,7 @@ from itertools import islice
 from agents.agent import Action, BackendError, EpisodeContext, Observation, StopAction, ToolCallAction
 from agents.baselines.example_arguments import example_call
 from agents.baselines.fixed_actions import FixedActions
-from core_eval.path import Call
-from core_eval.path.calls import MOST_LOOKS
+from core_eval.path.calls import MOST_LOOKS, Call
 
 FIRST_FEW = 8
 

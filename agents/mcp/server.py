@@ -23,7 +23,7 @@ from agents.scaffolds.prompting import (
     outcome_text,
     system_prompt,
 )
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.outcome import Outcome
 from devices.tool import Effect, Tool
 

@@ -36,7 +36,7 @@ from agents.scaffolds.prompting import (
     error_value,
     outcome_text,
 )
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 
 STOPS: dict[str, StopReason] = {
     "refused": "decline",

@@ -9,7 +9,7 @@ from collections import Counter
 
 from benchmarks.fault_runs.ledger import Counts, Ledger, work
 from benchmarks.loopback_broker import loopback_broker
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link

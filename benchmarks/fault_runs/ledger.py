@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.outcome import Outcome, StopOutcome
 
 Counts = dict[str, int | float]

@@ -7,7 +7,7 @@ from collections import Counter
 
 from benchmarks.fault_runs.ledger import Counts
 from configs.worlds_loader import load_world, make_simulator
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from firmware_bridge.client import RigClient
 from firmware_bridge.endpoint import DeviceEndpoint
 from firmware_bridge.links import open_link

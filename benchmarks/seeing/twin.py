@@ -9,13 +9,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.seeing.episodes import Cell, Episode, Prediction, read_episodes, tell
 from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from core_eval.call_status import CallStatus
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.likelihood import astray, channels
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode, not_assessed
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.posterior import Twin
 from core_eval.harm.twin.unknowns import Unknowns
-from core_eval.path.calls import CallStatus
 from devices.hidden import hidden_parameters
 from devices.outcome import PROTECTIVE_STOP
 from devices.sensors import Sample

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 from rich.console import Console
 from rich.text import Text
 
+from core_eval.call_status import CallStatus
 from core_eval.log import (
     LEFT_RECORD,
     OF_THE_MACHINE,
@@ -19,7 +20,6 @@ from core_eval.log import (
     RigStatusRow,
     StepRow,
 )
-from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.texts import rule_line, status_text, step_line
 from core_eval.report.tables.values import cell

@@ -22,7 +22,7 @@ from core_eval.text.json_text import json_text
 
 if TYPE_CHECKING:
     from core_eval.log import EpisodeRow
-    from core_eval.path import TaskAutomaton
+    from core_eval.path.automaton import TaskAutomaton
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AggregateOption = Annotated[

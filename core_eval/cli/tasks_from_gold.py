@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from core_eval.call_status import CallStatus
 from core_eval.cli.output import Json, UsageError, console, print_json, replaced_file
 from core_eval.imports.effects import tool_effects
 from core_eval.imports.gold_tasks import (
@@ -24,7 +25,6 @@ from core_eval.imports.gold_tasks import (
     task_entry,
 )
 from core_eval.imports.record import ImportedTrace, ToolSpec
-from core_eval.path.calls import CallStatus
 from core_eval.report.tables.fitted_table import Table
 
 DONE, NOT_ALL_READ = 0, 1

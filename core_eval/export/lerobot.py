@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core_eval.call_status import CallStatus
 from core_eval.export.common import ExportError
 from core_eval.log import EpisodeRow, LogReader, Tracked
-from core_eval.path.calls import CallStatus
 
 VERSION = "v3.0"
 FPS = 10

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.text.values import is_number
 from devices.device_type import DeviceType
 from devices.outcome import Outcome

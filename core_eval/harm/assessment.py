@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.blame import blame_shares, concerned_calls
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.costs import Costs, costs_of, key_of, with_costs
@@ -19,7 +20,8 @@ from core_eval.harm.replay import SAME_DURATION, MakeSimulator, Player, Replay, 
 from core_eval.harm.report import ExecutedCall, HarmReport, off_path
 from core_eval.harm.unanswered import ReportedStates, as_done, first_disagreement, resolve
 from core_eval.log.rows import DeviationRow, HarmRow
-from core_eval.path import Call, CallStatus, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule, limit_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.replay import SAME_DURATION, Replay
 from core_eval.harm.report import ExecutedCall
-from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.harm import HarmEvent, HarmRule
 

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.golden import public
 from core_eval.harm.replay import Replay
 from core_eval.harm.report import ExecutedCall
 from core_eval.log.rows import PairRow
-from core_eval.path import Call, CallStatus, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 from devices.device_type import DeviceType
 
 Flat = Mapping[str, Any]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.answers import answer_difference, answer_of
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import Player, Replay, Terminal
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.telemetry import TelemetryComparison
-from core_eval.path.calls import CallStatus
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome

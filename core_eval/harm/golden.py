@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.costs import Costs, charged, costs_of
 from core_eval.harm.replay import Player, Replay
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.ways import GOLDEN, ways
 from core_eval.log.rows import HarmRow
-from core_eval.path import Call, CallStatus
+from core_eval.path.calls import Call
 from core_eval.text.values import same_value
 from devices.harm import HarmRule
 from devices.outcome import Outcome

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from configs.errors import ConfigError
 from configs.worlds_loader import World, load_world, make_simulator
+from core_eval.call_status import CallStatus
 from core_eval.harm.report import ExecutedCall
 from core_eval.log import EpisodeRow, LogReader, StepRow
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.calls import StepKind
 from core_eval.text.json_text import as_logged
 from devices.outcome import PROTECTIVE_STOP
 from sims.world_type import WorldType, world_of_device

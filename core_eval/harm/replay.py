@@ -9,12 +9,12 @@ from functools import cached_property
 from threading import Event
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.answers import Answer, Readings, answer_of, evidence_of, registers, same
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.telemetry import by_sensor
-from core_eval.path import Call, CallStatus
-from core_eval.path.calls import MOST_LOOKS
+from core_eval.path.calls import MOST_LOOKS, Call
 from devices.device_type import DeviceType
 from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
 from devices.outcome import Outcome

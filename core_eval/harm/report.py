@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.log.rows import DeviationRow, HarmRow, PairRow
-from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.outcome import Outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.device_type import DeviceType
 from devices.tool import WAIT
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.imports.fields import (
     RecordError,
     count,
@@ -21,7 +22,6 @@ from core_eval.imports.fields import (
 )
 from core_eval.imports.record import NO_ANSWER, MadeCall, Message, ToolSpec
 from core_eval.imports.status import Told, told_by
-from core_eval.path.calls import CallStatus
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 
 ROLES: Mapping[str, str] = {

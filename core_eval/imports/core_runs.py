@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.imports.chat import arguments_of
 from core_eval.imports.fields import RecordError, name, objects
 from core_eval.imports.record import ImportedTrace, MadeCall
 from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
 from core_eval.imports.status import Told, named_status
-from core_eval.path.calls import CallStatus
 
 TASKS = ("prompt_id", "task", "task_id")
 CALLS = ("calls", "function_calls", "tool_calls", "trace", "path", "steps")

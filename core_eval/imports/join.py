@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core_eval.imports.record import Gold, ImportedTrace
-from core_eval.path import Exact, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.patterns import Exact
 from core_eval.text.json_text import to_json
 
 ENOUGH = 0.5

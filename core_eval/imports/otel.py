@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.imports.chat import Chat, arguments_of, read_chat, read_tools
 from core_eval.imports.fields import RecordError, count, kind, listed, mapping, objects, parsed, words
 from core_eval.imports.record import NO_ANSWER, ImportedTrace, MadeCall, Message
 from core_eval.imports.registry import Importer, Read
 from core_eval.imports.source import Shape, Source, record_of
 from core_eval.imports.status import Told, named_status, told_by
-from core_eval.path.calls import CallStatus
 from core_eval.text.json_text import to_json
 
 FAILED = (2, "STATUS_CODE_ERROR")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 
 NO_ANSWER = "no answer"
 """Where the status of a call comes from whose file has no answer to it: it is unknown."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.imports.fields import parsed, words
-from core_eval.path.calls import CallStatus
 
 ANSWERED = "answered"
 """There is an answer, and nothing in it tells of a failure."""

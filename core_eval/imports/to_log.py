@@ -24,8 +24,9 @@ from core_eval.log import (
 )
 from core_eval.log.columns import ColumnError, read_value
 from core_eval.log.whole_episode import WholeEpisode, add_episode
-from core_eval.path import AutomatonError, OnlineScorer, ScoredTask, TaskAutomaton
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
+from core_eval.path.scorer import OnlineScorer, ScoredTask
 from core_eval.text.json_text import as_logged, to_json
 
 IMPORTED = "imported"

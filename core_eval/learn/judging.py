@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.learn.merging import LearnedTask, learn, writes_of
-from core_eval.path.calls import Call, CallStatus
+from core_eval.path.calls import Call
 from core_eval.path.scorer import score_path
 from core_eval.text.streams import stream
 from core_eval.text.values import is_number

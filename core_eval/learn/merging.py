@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from core_eval.call_status import CallStatus
 from core_eval.learn.alphabet import Alphabet
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call, CallStatus
+from core_eval.path.calls import Call
 from core_eval.path.symbols import Symbol
 
 MOST_STATES = 4096

@@ -10,7 +10,8 @@ from typing import Any
 
 from core_eval.log import EpisodeRow, QuestionRow, SampleRow, StepRow
 from core_eval.log.rows import logged_calls
-from core_eval.path import OnlineScorer, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.scorer import OnlineScorer
 from core_eval.report.pictures.automaton_drawing import narrow_drawing
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, signals_time_line
 from core_eval.report.pictures.field_shapes import Field, field_of, laid_out, reported_way

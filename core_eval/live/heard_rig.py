@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.live.background import Background
 from core_eval.live.episode_events import MOST_STEPS, heard_pictures, sample_data, status_data, step_data
 from core_eval.live.history import History
 from core_eval.log import SampleRow, StepRow
-from core_eval.path.calls import CallStatus
 from firmware_bridge import messages as wire
 from sims.overrides import deep_merge
 

@@ -37,7 +37,7 @@ from core_eval.log.rows import (
 )
 from core_eval.log.schema import CALLS_MADE, LEFT_RECORD_AT
 from core_eval.log.truth_changes import changed
-from core_eval.path import AutomatonError, TaskAutomaton
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
 
 P = ParamSpec("P")
 R = TypeVar("R")

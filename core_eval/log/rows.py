@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 from agents.agent import Cost
 from agents.names import agent_names, without_folders
+from core_eval.call_status import CallStatus
 from core_eval.log.row_map import NO_COLUMN
-from core_eval.path.calls import Call, CallClass, CallStatus, StepKind, StepVerdict
+from core_eval.path.calls import Call, CallClass, StepKind, StepVerdict
 from core_eval.path.endings import Answer, DeclineReason
 from core_eval.text.streams import world_stream
 from devices.harm import Trend

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from core_eval.call_status import CallStatus as CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.path.facts import Fact
 
 MOST_LOOKS = 60

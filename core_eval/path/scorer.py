@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from core_eval.call_status import CallStatus
 from core_eval.path.alignment import Golden, align, golden_of, make_row
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call, CallClass, CallStatus, StepKind, StepVerdict
+from core_eval.path.calls import Call, CallClass, StepKind, StepVerdict
 from core_eval.path.edit_row import GraphRow, TreeRow
 from core_eval.path.endings import AskedEnding
 from core_eval.path.metrics import harmful_call_rate, prefix_criticality

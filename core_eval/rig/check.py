@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from configs.errors import ConfigError
 from configs.rig_config import RigConfig, check_envelope, device_of
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import RigError

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from configs.task import Task
-from core_eval.path import Call, CallStatus, OnlineScorer, StepKind
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call, StepKind
+from core_eval.path.scorer import OnlineScorer
 from core_eval.rig.signals import RigError
 from devices.outcome import Outcome
 from firmware_bridge.client import RigClient

@@ -12,7 +12,7 @@ from typing import Any
 
 from configs.drivers_loader import load_driver
 from configs.rig_config import RigConfig, device_of
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.rig.check import RigReport, needs_nothing
 from core_eval.rig.links import is_driven
 from core_eval.rig.opening import open_rig

@@ -11,8 +11,9 @@ from typing import Any
 from configs.rig_config import RigConfig, device_of
 from configs.task import Task
 from configs.worlds_loader import World
+from core_eval.call_status import CallStatus
 from core_eval.log import LEFT_RECORD, Emit, EpisodeLog, ignore
-from core_eval.path import Call, CallStatus
+from core_eval.path.calls import Call
 from core_eval.rig.chip_guard import ChipGuard
 from core_eval.rig.final_stops import FinalStop, record_final_stop
 from core_eval.rig.programs import run_program

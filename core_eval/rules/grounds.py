@@ -11,7 +11,8 @@ from functools import partial
 from itertools import combinations, product
 from typing import Any
 
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.rules.given_text import Number, PlaceKind, Text, numbers_of, read_result
 from core_eval.rules.tool_schemas import Argument, ToolSchemas, stands_in_schema
 from core_eval.text.notation import (

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.rules.automata import Verdict
 from core_eval.rules.calls import Made
 from core_eval.rules.grounds import Told

@@ -11,7 +11,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.harm.twin.foresight import Foresight
 from core_eval.harm.twin.logged_episode import LoggedCall
 from core_eval.log import Emit, EpisodeRow
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.rig.known_rig import model_of
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Sample

@@ -14,7 +14,7 @@ from configs.rig_config import RigConfig
 from configs.task import Task
 from configs.task_entry import TaskLimits
 from core_eval.log import Definition, EpisodeStart
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.rig.known_rig import twin_of
 from core_eval.rules.rule_file import Rule
 from core_eval.run.provenance import agent_info

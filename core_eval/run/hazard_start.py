@@ -11,7 +11,7 @@ from agents.agent import EpisodeContext, ToolCallAction
 from agents.baselines.oracle import OracleAgent
 from configs.task import Task
 from core_eval.harm.ways import WAITING
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.run.wrong_runs import are_harmful, wrong_runs
 from core_eval.verify.harmless_run import Proof, asked_run, declined, harmless_run, told
 from devices.tool import WAIT

@@ -20,8 +20,10 @@ from agents.agent import (
     ToolCallAction,
 )
 from agents.deadline import CancelledError, Deadline
+from core_eval.call_status import CallStatus
 from core_eval.log import ENDED_BY_AGENT, RULE, Emit, EpisodeLog, EpisodeStatus, Intent
-from core_eval.path import Call, CallStatus, OnlineScorer, StepVerdict
+from core_eval.path.calls import Call, StepVerdict
+from core_eval.path.scorer import OnlineScorer
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import RigError, StopButton, StopSignals
 from core_eval.rules.episode import EpisodeRules, logged_finding

@@ -11,7 +11,7 @@ from agents.agent import Agent, EpisodeContext, Limits, Observation, ToolCallAct
 from agents.registry import make_agent
 from configs.task import Task
 from core_eval.harm.harmful_events import harm_events
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.text.streams import STREAMS, stream
 from devices.harm import HarmEvent
 from sims.simulator import Simulator

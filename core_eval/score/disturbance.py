@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from core_eval.call_status import CallStatus
 from core_eval.log import EpisodeRow, EpisodeStart, StepRow
-from core_eval.path.calls import CallStatus
 from devices.faults import LINK_FAULTS
 from devices.outcome import FaultOwner, owner_of
 

@@ -13,7 +13,8 @@ from agents.baselines.example_arguments import example_call
 from configs.operator import ASK
 from core_eval.harm.golden import AnsweredCall, response_baseline
 from core_eval.log import EpisodeRow, StepRow
-from core_eval.path import Call, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 from core_eval.text.json_text import as_logged
 from core_eval.text.streams import STREAMS, stream
 from devices.device_type import DeviceType

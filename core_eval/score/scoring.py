@@ -11,6 +11,7 @@ from configs.cautions import Caution, Judged, judge, recall
 from configs.goal import Goal
 from configs.idle_writes import IdleWrites
 from configs.worlds_loader import make_simulator
+from core_eval.call_status import CallStatus
 from core_eval.harm.logged_episode import (
     NoReplayError,
     logged_world,
@@ -33,8 +34,8 @@ from core_eval.log import (
     blameless,
 )
 from core_eval.log.rows import logged_calls
-from core_eval.path import CallStatus, Scores, score_path
 from core_eval.path.endings import AskedEnding
+from core_eval.path.scorer import Scores, score_path
 from core_eval.path.taxonomy import LEVELS, StepFacts, failures
 from core_eval.score.disturbance import is_disturbed
 from core_eval.score.golden_run import golden_calls, other_golden, response_ok

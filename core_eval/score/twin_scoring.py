@@ -21,7 +21,8 @@ from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.harm.unanswered import as_done
 from core_eval.harm.verdict import Thresholds
 from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.path import Call, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from threading import Event, RLock
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedSample, RecordedTruth, Snapshot
 from core_eval.snapshot.twin import NoTwinError, RunningTwin
 from core_eval.text.json_text import as_logged

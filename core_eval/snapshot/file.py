@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from configs.errors import ConfigError
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.text.json_text import json_text
 from core_eval.text.streams import world_stream

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from configs.errors import ConfigError
 from configs.worlds_loader import World, make_simulator
+from core_eval.call_status import CallStatus
 from core_eval.harm.replay import Player, ReplayError, first_mismatch
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import resolve
-from core_eval.path.calls import CallStatus
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedTwin
 from devices.device_type import an
 from devices.harm import LEAVE_OUT

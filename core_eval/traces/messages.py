@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.traces.trace_file import read_call
 

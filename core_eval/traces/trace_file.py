@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.text.foreign_json import ForeignJsonError, parse_json
 from core_eval.traces.memo import Memo
 

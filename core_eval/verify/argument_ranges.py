@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from configs.task import Task
-from core_eval.path import Call, accepts
+from core_eval.path.calls import Call
+from core_eval.path.scorer import accepts
 from core_eval.verify.task import example_calls, try_calls
 from sims.simulator import Simulator
 from sims.software.world import SoftwareWorld

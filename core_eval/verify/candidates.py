@@ -9,7 +9,7 @@ from itertools import islice, product
 from typing import Any, Literal, get_args, get_origin
 
 from configs.task import Task
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.text.values import is_number
 from devices.tool import Effect, Tool
 

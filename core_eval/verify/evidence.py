@@ -10,8 +10,10 @@ from threading import Event
 from typing import Any
 
 from configs.task import Task
-from core_eval.path import Call, CallStatus, Symbol
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.path.facts import LACKS
+from core_eval.path.symbols import Symbol
 from core_eval.verify.candidates import candidate_reads, leaves
 from devices.outcome import Outcome
 from sims.overrides import stack_overrides

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from configs.task import Task
-from core_eval.path import Call, accepts
+from core_eval.path.calls import Call
+from core_eval.path.scorer import accepts
 from core_eval.text.values import alike, is_number
 from core_eval.verify.candidates import leaves
 from core_eval.verify.search import excused

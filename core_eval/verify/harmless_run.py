@@ -14,8 +14,9 @@ from configs.operator import ASK_TOOL, Conversation
 from configs.site_notes import notes_of
 from configs.task import Task
 from configs.worlds_loader import merged_state
+from core_eval.call_status import CallStatus
 from core_eval.harm.ways import waits, ways
-from core_eval.path import Call, CallStatus
+from core_eval.path.calls import Call
 from core_eval.verify.candidates import calls_of, leaves
 from core_eval.verify.task import Trials, example_calls, golden_sample, try_calls
 from devices.tool import WAIT

@@ -11,8 +11,9 @@ from typing import Any
 
 from configs.idle_writes import IdleWrites
 from configs.task import Task
+from core_eval.call_status import CallStatus
 from core_eval.harm.harmful_events import harm_events
-from core_eval.path import Call, CallStatus
+from core_eval.path.calls import Call
 from core_eval.verify.candidates import candidate_writes
 from core_eval.verify.task import example_calls, try_calls
 from sims.simulator import Simulator, Snapshot

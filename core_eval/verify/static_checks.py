@@ -11,7 +11,10 @@ from typing import Any
 from configs.rig_config import fitted_tools
 from configs.rigs_loader import load_rig
 from configs.task import Task
-from core_eval.path import Call, CallStatus, TaskAutomaton, score_path
+from core_eval.call_status import CallStatus
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.scorer import score_path
 from core_eval.text.streams import STREAMS, stream
 from core_eval.verify.task import (
     BOUND,

@@ -15,10 +15,13 @@ from configs.cautions import judge
 from configs.operator import Conversation
 from configs.task import Task
 from configs.worlds_loader import make_simulator
+from core_eval.call_status import CallStatus
 from core_eval.harm.golden import failed_call
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import until_told
-from core_eval.path import Call, CallStatus, TaskAutomaton, accepts, score_path
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.scorer import accepts, score_path
 from core_eval.text.streams import STREAMS, stream, world_stream
 from devices.device_type import DeviceType
 from sims.simulator import Simulator, Snapshot

@@ -12,8 +12,12 @@ from threading import Event
 from typing import Any, TypeAlias
 
 from configs.task import Task
+from core_eval.call_status import CallStatus
 from core_eval.harm.replay import until_told
-from core_eval.path import Call, CallStatus, Exact, Near, Range, Symbol, accepts
+from core_eval.path.calls import Call
+from core_eval.path.patterns import Exact, Near, Range
+from core_eval.path.scorer import accepts
+from core_eval.path.symbols import Symbol
 from core_eval.text.streams import STREAMS, stream
 from core_eval.text.values import is_number
 from core_eval.verify.search import excused, is_accepted, written

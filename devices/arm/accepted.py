@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_eval.path import Near, Pattern, Range
+from core_eval.path.patterns import Near, Pattern, Range
 from devices.accepted import Patterns, around
 from devices.arm.gripper_interlocks import BELOW_TOLERANCE
 from devices.arm.things import GRIP_HEIGHT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.arm.arm_world import ArmWorld
 from devices.arm.gripper_interlocks import MOTIONS, GripperView
 from devices.arm.gripper_tools import Gripper, Placed, SafetyState

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.path.patterns import Pattern
 from devices.declared.device_file import ArgumentRef, Scalar
 from devices.interlocks import Check

@@ -11,7 +11,7 @@ from functools import reduce
 from operator import xor
 from typing import Any, TypeVar
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.drivers.settings import Settings
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Emit, Sample, SampleValue, Truth

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core_eval.path import Near, Pattern, Range
+from core_eval.path.patterns import Near, Pattern, Range
 from devices.accepted import METERED, Patterns, around
 from devices.farm_rover.world import FarmWorld
 

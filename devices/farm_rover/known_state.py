@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.farm_rover import tools
 from devices.farm_rover.interlocks import FARM_INTERLOCKS, RoverView, goal_of_move, goal_of_return
 from devices.farm_rover.site_limits import SiteLimits

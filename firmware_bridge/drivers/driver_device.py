@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile, ToolDriver
 from devices.drivers.settings import Settings

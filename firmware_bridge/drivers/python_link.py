@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.device_type import DeviceType
 from devices.drivers.driver_file import DriverFile
 from devices.drivers.python_driver import PythonDriver, load_class

@@ -26,7 +26,7 @@ from core_eval.text.values import is_number
 from devices.registry import shipped_tools
 
 if TYPE_CHECKING:
-    from core_eval.path import TaskAutomaton
+    from core_eval.path.automaton import TaskAutomaton
     from devices.device_type import DeviceType
     from devices.tool import Tool
 

@@ -12,7 +12,7 @@ from typing import Any
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.text.foreign_json import ForeignJsonError
 from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Emit, Sample, Truth

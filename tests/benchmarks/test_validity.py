@@ -34,7 +34,7 @@ from configs.suites import task_ref
 from configs.tasks_loader import load_task
 from core_eval.log import LogReader, RunLog
 from core_eval.log.rows import logged_calls
-from core_eval.path import score_path
+from core_eval.path.scorer import score_path
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.plan import Run
 from core_eval.score.repeated import passed

@@ -9,7 +9,8 @@ import pytest
 from configs.cautions import Caution, judge, recall
 from configs.errors import ConfigError
 from configs.tasks_loader import load_task
-from core_eval.path import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 
 SHUT, OPEN = {"valve": "shut"}, {"valve": "open"}
 DRIVE, LOOK, WATER = Call("drive", {}), Call("look", {}), Call("water", {})

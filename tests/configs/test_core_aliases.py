@@ -11,7 +11,7 @@ import pytest
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks, load_scored, load_task
 from core_eval.cli.main import main
-from core_eval.path import Excluded
+from core_eval.path.patterns import Excluded
 
 SYMBOLS = {
     "open": ("create_account", {"account_id": "A123"}),

@@ -10,7 +10,7 @@ import pytest
 from configs.errors import ConfigError
 from configs.operator import Conversation, Operator
 from configs.tasks_loader import load_task
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.verify.task import verify_task
 from devices.outcome import Outcome
 

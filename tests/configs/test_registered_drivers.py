@@ -44,7 +44,7 @@ MODULE = '''
     from pathlib import Path
     from urllib.parse import urlsplit
 
-    from core_eval.path.calls import CallStatus
+    from core_eval.call_status import CallStatus
     from devices.outcome import Outcome
 
     FILE = Path(__file__).parent / "drivers"

@@ -13,7 +13,7 @@ from configs.rigs_loader import load_rig
 from configs.site_limits import Daylight, OperatingLimits, sun_elevation
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.sensors import Sample
 
 NOON = datetime(2026, 6, 21, 12, 0, tzinfo=UTC)

@@ -10,7 +10,9 @@ import yaml
 
 from configs.task import Task
 from configs.tasks_loader import load_task
-from core_eval.path import Call, TaskAutomaton, score_path
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.scorer import score_path
 
 DRY: dict[str, Any] = {"plants.plant_B.moisture": {"min": 0.22, "max": 0.33}}
 

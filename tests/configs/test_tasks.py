@@ -8,7 +8,7 @@ from configs.errors import ConfigError
 from configs.task import Task
 from configs.tasks_loader import list_tasks, load_task
 from configs.worlds_loader import merged_state
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.tool import Effect
 from sims.world_type import WORLD_TYPES
 

@@ -8,7 +8,7 @@ import pytest
 from configs.tasks_loader import load_task
 from configs.worlds_loader import load_world
 from core_eval.log import LogReader, RunLog, ignore
-from core_eval.path import compile_plan
+from core_eval.path.plan import compile_plan
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.parts import load_parts
 from core_eval.run.plan import Run

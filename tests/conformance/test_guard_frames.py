@@ -8,7 +8,8 @@ from typing import Any
 
 from conformance_player import load
 
-from core_eval.path import Symbol, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.symbols import Symbol
 from devices.registry import device_type
 from firmware_bridge import messages as wire
 from firmware_bridge.codec import decode_host_message, encode

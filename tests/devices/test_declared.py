@@ -11,7 +11,8 @@ from agents.baselines.random import RandomAgent
 from configs.device_types import load_declared, load_device
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks, load_task
-from core_eval.path import Call, OnlineScorer
+from core_eval.path.calls import Call
+from core_eval.path.scorer import OnlineScorer
 from core_eval.verify.static_checks import Site, missing_tools, verify_static
 from devices.outcome import Outcome
 from devices.sensors import Sample

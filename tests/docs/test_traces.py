@@ -37,7 +37,7 @@ def test_the_examples_hold(
 
 
 def test_the_page_names_every_key() -> None:
-    from core_eval.path.calls import CallStatus
+    from core_eval.call_status import CallStatus
     from core_eval.traces.scored_traces import SCORE_NAMES
     from core_eval.traces.trace_file import BY_AGENT, EFFECTS, LIMITS
 

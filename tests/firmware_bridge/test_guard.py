@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core_eval.path import Call, StepVerdict
+from core_eval.path.calls import Call, StepVerdict
 from devices.outcome import Outcome, Refusal
 from devices.sensors import Sample
 from firmware_bridge.approval import Answer, Approver, Question, Reply, TerminalApprover

@@ -22,8 +22,12 @@ from paths import STANDINS
 
 from configs.task import Task
 from configs.tasks_loader import list_tasks
-from core_eval.path import Call, CallStatus, Exact, Near, OnlineScorer, Range, StepKind, Symbol
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call, StepKind
 from core_eval.path.disc import Disc
+from core_eval.path.patterns import Exact, Near, Range
+from core_eval.path.scorer import OnlineScorer
+from core_eval.path.symbols import Symbol
 from firmware_bridge.firmware.build import FIRMWARE_FOLDER
 from firmware_bridge.firmware.guard_table import (
     MOST_ARGUMENTS,

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.cli.main import main
 from core_eval.log import Definition, EpisodeStart, HarmRow, Intent, RunLog, Turn, Verdict
-from core_eval.path.calls import CallClass, CallStatus, StepKind
+from core_eval.path.calls import CallClass, StepKind
 from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample, Truth
 

@@ -6,7 +6,9 @@ from random import Random
 
 from oracle_core import OracleTask
 
-from core_eval.path import Call, Symbol, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.symbols import Symbol
 
 LETTERS = "ABCDEFGHIJ"
 BOUNDED = ("path_correctness", "pc_ktc", "path_correctness_hlr", "efficiency")

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from configs.variation import Variation, draw_state
+from core_eval.call_status import CallStatus
 from core_eval.harm.counterfactual import Change, recurs
 from core_eval.harm.detection.telemetry_vector import SETTLING_STRETCHES
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Seldom, Track
 from core_eval.harm.twin.parameters import Priors
-from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from sims.faults import faults_of, scheduled
 from sims.overrides import deep_merge

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.answers import Answer, answer_difference
 from core_eval.harm.counterfactual import Change, recurs
 from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Member
-from core_eval.path.calls import CallStatus
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SensorSpec

@@ -12,11 +12,11 @@ from threading import Event
 
 import numpy as np
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.twin.calibration import Calibration, recalibrate
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.parameters import Priors
-from core_eval.path.calls import CallStatus
 from core_eval.statistics.intervals import wilson
 from devices.harm import LEAVE_OUT
 from devices.sensors import Sample

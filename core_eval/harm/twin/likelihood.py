@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.answers import ROUNDING, Answer, Readings
 from core_eval.harm.telemetry import by_sensor
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
 from core_eval.harm.twin.member import Track
-from core_eval.path.calls import CallStatus
 from devices.sensors import Sample, SampleValue, SensorSpec
 
 OUTLIER = 1e-3

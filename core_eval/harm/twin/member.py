@@ -9,12 +9,12 @@ from threading import Event
 from types import MappingProxyType
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.answers import Answer, answer_of
 from core_eval.harm.counterfactual import SAME_MOMENT, Change, same_future
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
-from core_eval.path.calls import CallStatus
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.tool import Effect

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from configs.variation import Variation
+from core_eval.call_status import CallStatus
 from core_eval.harm.answers import ROUNDING
 from core_eval.harm.telemetry import by_sensor
 from core_eval.harm.twin.likelihood import (
@@ -33,7 +34,6 @@ from core_eval.harm.twin.logged_episode import LoggedCall
 from core_eval.harm.twin.member import Track
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.particles import systematic
-from core_eval.path.calls import CallStatus
 from devices.harm import HarmRule
 from devices.sensors import Sample, SampleValue
 from sims.factors import GridEvents

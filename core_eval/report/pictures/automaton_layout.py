@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from core_eval.call_status import CallStatus
 from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.calls import Call, CallStatus, StepKind
+from core_eval.path.calls import Call, StepKind
 from core_eval.path.scorer import OnlineScorer
 
 Edge = tuple[str, str]

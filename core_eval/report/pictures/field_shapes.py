@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.log import EpisodeRow, SampleRow, StepRow, TruthRow
-from core_eval.path.calls import CallStatus
 from devices.sensors import Sample
 from sims.overrides import deep_merge
 from sims.world_shapes import Shape, has_numbers, pose_of, shapes_of

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
+from core_eval.call_status import CallStatus
 from core_eval.log import HarmRow, StepRow
-from core_eval.path.calls import CallStatus, StepKind
+from core_eval.path.calls import StepKind
 from core_eval.report.pictures.field_shapes import Field, Point
 from core_eval.report.pictures.plot import LabelPlaces, Plot, Scale, path, short_number, ticks
 from core_eval.text.values import is_number

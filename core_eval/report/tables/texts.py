@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from core_eval.log import EpisodeRow
-from core_eval.path import TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
 from core_eval.report.tables.values import cell
 from core_eval.score.episodes import MARK, NO_CALL, is_inexact, marked, no_call
 from core_eval.score.metrics import BY_NAME

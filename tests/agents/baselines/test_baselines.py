@@ -22,7 +22,7 @@ from agents.registry import make_agent
 from configs.worlds_loader import load_world
 from core_eval.cli.main import main
 from core_eval.log import LogError, LogReader
-from core_eval.path import compile_plan
+from core_eval.path.plan import compile_plan
 from core_eval.run.parts import read_calls
 from devices.outcome import Outcome
 from devices.tool import Effect, Tool, ToolArguments, ToolResult

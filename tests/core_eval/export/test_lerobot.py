@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from exported_log import START, export
 
+from core_eval.call_status import CallStatus
 from core_eval.cli.main import main
 from core_eval.log import Definition, Intent, RunLog, Turn, Verdict
-from core_eval.path.calls import CallClass, CallStatus, StepKind
+from core_eval.path.calls import CallClass, StepKind
 from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Sample
 

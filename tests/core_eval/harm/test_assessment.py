@@ -6,6 +6,7 @@ import pytest
 from farm_rig import WORLD, at, executed
 from plain_replay import replay_episode
 
+from core_eval.call_status import CallStatus
 from core_eval.harm.assessment import assess
 from core_eval.harm.counterfactual import Change, play_changed, recurs
 from core_eval.harm.golden import GoldenRun
@@ -13,7 +14,7 @@ from core_eval.harm.replay import Player, ReplayError
 from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import agrees_where_reported, resolve
 from core_eval.log.rows import Observation
-from core_eval.path import Call, CallStatus
+from core_eval.path.calls import Call
 from devices.harm import LEAVE_OUT, HarmEvent, Trend
 from sims.farm_rover.simulator import FarmSimulator
 from sims.intervention import Flag, by_name

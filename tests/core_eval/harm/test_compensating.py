@@ -8,7 +8,7 @@ from plain_replay import replay_episode
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.compensating import compensating_pairs
 from core_eval.harm.report import ExecutedCall
-from core_eval.path import compile_plan
+from core_eval.path.plan import compile_plan
 from devices.farm_rover.tools import FARM_ROVER
 from devices.robotic_arm.tools import ROBOTIC_ARM
 from sims.farm_rover.simulator import FarmSimulator

@@ -14,7 +14,7 @@ from core_eval.harm.blame import blame_shares
 from core_eval.harm.costs import charged, costs_of, event_costs, weighted, with_costs
 from core_eval.log import HarmRow, LogReader
 from core_eval.log.charged import charged as charged_harm
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.score.repeated import passed
 from devices.farm_rover.harm_rules import FARM_HARM_RULES, LEACHING, UNLOCKED_NEAR_PERSON
 from devices.harm import NO_TRIFLE, HarmEvent

@@ -11,7 +11,7 @@ import yaml
 from configs.errors import ConfigError
 from configs.tasks_loader import load_scored, load_task
 from core_eval.cli.main import main
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from core_eval.traces.scored_traces import score_traces
 from core_eval.traces.trace_file import read_traces
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from core_eval.call_status import CallStatus
 from core_eval.learn.alphabet import Alphabet
 from core_eval.learn.judging import leave_one_out, takes
 from core_eval.learn.merging import learn
-from core_eval.path.calls import Call, CallStatus
+from core_eval.path.calls import Call
 
 NONE: frozenset[str] = frozenset()
 

@@ -8,19 +8,10 @@ from random import Random
 import pytest
 from strategies_core import automaton_of, graph, with_loops
 
-from core_eval.path import (
-    Anything,
-    AutomatonError,
-    Exact,
-    Excluded,
-    Near,
-    OneOf,
-    Range,
-    Symbol,
-    TaskAutomaton,
-)
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
 from core_eval.path.golden import golden_graph
-from core_eval.path.symbols import ANY_ARGUMENTS, most_specific_first, ties
+from core_eval.path.patterns import Anything, Exact, Excluded, Near, OneOf, Range
+from core_eval.path.symbols import ANY_ARGUMENTS, Symbol, most_specific_first, ties
 
 
 def make(delta, accepting, states=("p", "q", "r"), symbols="ab"):

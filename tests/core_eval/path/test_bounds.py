@@ -13,21 +13,14 @@ import pytest
 from oracle_core import oracle_scores
 from strategies_core import automaton_of, calls_of, check_bounds, graph, lattice, trace, with_loops
 
-from core_eval.path import (
-    Call,
-    Symbol,
-    TaskAutomaton,
-    alignment,
-    compile_plan,
-    edit_row,
-    golden,
-    order,
-    order_graph,
-    refinement,
-    score_path,
-)
+from core_eval.path import alignment, edit_row, golden, order, order_graph, refinement
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
 from core_eval.path.edit_row import GraphRow
 from core_eval.path.metrics import similarity
+from core_eval.path.plan import compile_plan
+from core_eval.path.scorer import score_path
+from core_eval.path.symbols import Symbol
 
 
 def cyclic(rng):
@@ -286,7 +279,9 @@ def test_a_long_chain_with_one_bad_call_is_exact(steps):
 BLOCKS = """
 import json, re
 from pathlib import Path
-from core_eval.path import Call, compile_plan, score_path
+from core_eval.path.calls import Call
+from core_eval.path.plan import compile_plan
+from core_eval.path.scorer import score_path
 blocks = [[f"b{block}_{step}" for step in range(30)] for block in range(6)]
 automaton = compile_plan([{"any_order": blocks}], free_reads=["look"], file="f", task="blocks")
 names = [name for block in (4, 1, 5, 0, 3, 2) for name in blocks[block]]

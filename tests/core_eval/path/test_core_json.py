@@ -8,7 +8,10 @@ from time import process_time
 
 import pytest
 
-from core_eval.path import AutomatonError, Call, parse_core_json, score_path
+from core_eval.path.automaton import AutomatonError
+from core_eval.path.calls import Call
+from core_eval.path.core_json import parse_core_json
+from core_eval.path.scorer import score_path
 
 
 def argument(value=None, excluded=None, kind="string"):

@@ -1,4 +1,4 @@
-"""`import core_eval.path` costs the standard library; statistics and traces cost numpy at most."""
+"""The scorer costs the standard library; statistics and traces cost numpy at most."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 LISTING = """
 import json, sys
 before = set(sys.modules)
-import core_eval.path
-for name in ("path.taxonomy", "statistics.estimates", "statistics.pareto", "traces.trace_file"):
+NAMES = ("path.scorer", "path.plan", "path.core_json", "path.taxonomy", "statistics.estimates")
+for name in (*NAMES, "statistics.pareto", "traces.trace_file"):
     __import__(f"core_eval.{name}")
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
@@ -23,5 +23,5 @@ def test_nothing_but_the_standard_library_and_numpy():
 
 
 def test_the_scorer_itself_needs_no_numpy():
-    script = "import sys, core_eval.path; sys.exit('numpy' in sys.modules)"
+    script = "import sys, core_eval.path.scorer; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

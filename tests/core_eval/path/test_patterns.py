@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core_eval.path import Anything, Call, Exact, Excluded, Near, OneOf, Range, Symbol, TaskAutomaton
-from core_eval.path.patterns import may_overlap, parse_pattern
-from core_eval.path.symbols import ANY_ARGUMENTS
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.patterns import Anything, Exact, Excluded, Near, OneOf, Range, may_overlap, parse_pattern
+from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
 from core_eval.text.values import same_value
 
 PLAIN = [

@@ -6,7 +6,10 @@ from itertools import permutations
 
 import pytest
 
-from core_eval.path import AutomatonError, Call, compile_plan, score_path
+from core_eval.path.automaton import AutomatonError
+from core_eval.path.calls import Call
+from core_eval.path.plan import compile_plan
+from core_eval.path.scorer import score_path
 
 
 def paths(plan, **options):

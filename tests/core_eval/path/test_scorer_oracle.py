@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oracle_core import OracleTask, oracle_scores
 from strategies_core import LETTERS, automaton_of, calls_of, graph, lattice, trace, with_loops
 
-from core_eval.path import OnlineScorer, golden, score_path
+from core_eval.path import golden
+from core_eval.path.scorer import OnlineScorer, score_path
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,11 @@ import pytest
 from oracle_core import OracleTask, oracle_scores
 from strategies_core import BOUNDED, check_bounds
 
-from core_eval.path import Call, OnlineScorer, TaskAutomaton, compile_plan, plan, score_path, staged_alignment
+from core_eval.path import plan, staged_alignment
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.plan import compile_plan
+from core_eval.path.scorer import OnlineScorer, score_path
 
 
 def draw(rng, most=7):

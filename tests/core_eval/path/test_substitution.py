@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_eval.path import AutomatonError, Exact, Symbol, TaskAutomaton
+from core_eval.path.automaton import AutomatonError, TaskAutomaton
+from core_eval.path.patterns import Exact
 from core_eval.path.substitution import Substituted, substituted
+from core_eval.path.symbols import Symbol
 
 RIGHT = "right"
 LOOK = Symbol("look", "look", {})

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from paths import ROOT
 
-from core_eval.path import Call, Symbol, TaskAutomaton, score_path
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.scorer import score_path
+from core_eval.path.symbols import Symbol
 
 
 def chain(golden: str, loops: dict[int, str] | None = None, extra: str = "") -> TaskAutomaton:

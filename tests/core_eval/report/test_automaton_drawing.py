@@ -9,7 +9,10 @@ from xml.etree import ElementTree
 
 from strategies_core import automaton_of, calls_of, graph, trace, with_loops
 
-from core_eval.path import Call, Symbol, TaskAutomaton, compile_plan
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.plan import compile_plan
+from core_eval.path.symbols import Symbol
 from core_eval.report.pictures.automaton_dot import to_dot
 from core_eval.report.pictures.automaton_drawing import WIDTH, narrow_drawing, to_svg
 from core_eval.report.pictures.automaton_layout import TracePath, arrange, drawable, edges_of

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from played_episode import rig
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from core_eval.rig.session import RigSession
 from devices.outcome import Outcome, StopOutcome
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from benchmarks.groundedness import LABELLED, confusion, planted
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.rules.calls import in_groups
 from core_eval.rules.grounds import Told
 from core_eval.rules.monitor import violations

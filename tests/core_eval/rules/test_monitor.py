@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from core_eval.path.calls import Call, CallStatus
+from core_eval.call_status import CallStatus
+from core_eval.path.calls import Call
 from core_eval.rules.automata import Verdict
 from core_eval.rules.calls import Made, in_groups
 from core_eval.rules.monitor import RuleMonitor, acts, violations

@@ -20,7 +20,8 @@ from core_eval.cli.main import main
 from core_eval.harm.logged_episode import executed_calls, logged_world
 from core_eval.harm.replay import Player, first_mismatch
 from core_eval.log import EpisodeRow, LogReader
-from core_eval.path import Call, score_path
+from core_eval.path.calls import Call
+from core_eval.path.scorer import score_path
 from core_eval.score.scoring import score_episode
 from core_eval.snapshot.file import load_snapshot
 from core_eval.snapshot.record import record

@@ -15,9 +15,9 @@ import pytest
 from bench_rig import BenchRover, on_a_pty
 from episode_rows import ROW
 
+from core_eval.call_status import CallStatus
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from core_eval.path.calls import CallStatus
 from core_eval.score.disturbance import Disturbance, is_disturbed
 from core_eval.score.summary import mean
 from devices.outcome import FaultOwner, Outcome, owner_of

@@ -16,9 +16,9 @@ from farm_rig import WORLD
 
 from configs.errors import ConfigError
 from configs.rigs_loader import load_rig
+from core_eval.call_status import CallStatus
 from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, LogReader, StepRow
-from core_eval.path.calls import CallStatus
 from core_eval.report.page.report import html_pages
 from core_eval.score.aggregate import load_aggregate
 from core_eval.snapshot.device import SnapshotDevice

@@ -11,8 +11,10 @@ import pytest
 from strategies_core import STATUSES, automaton_of, calls_of, graph, with_loops
 
 from configs.tasks_loader import ScoredTasks
-from core_eval.path import Call, ScoredTask, compile_plan, score_path
+from core_eval.path.calls import Call
 from core_eval.path.endings import AskedEnding
+from core_eval.path.plan import compile_plan
+from core_eval.path.scorer import ScoredTask, score_path
 from core_eval.traces import memo
 from core_eval.traces.scored_traces import SCORE_NAMES, score_record, score_traces
 from core_eval.traces.trace_file import BadTrace, Course, Trace, read_traces

@@ -10,7 +10,8 @@ import pytest
 
 from configs.tasks_loader import load_task
 from configs.worlds_loader import make_simulator
-from core_eval.path import Call, score_path
+from core_eval.path.calls import Call
+from core_eval.path.scorer import score_path
 from core_eval.text.streams import STREAMS, world_stream
 from core_eval.verify.task import try_calls
 

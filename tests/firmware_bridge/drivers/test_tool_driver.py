@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from configs.device_types import load_device
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.drivers.settings import Settings
 from devices.drivers.tool_driver import method_faults
 from devices.outcome import StopOutcome

@@ -14,7 +14,11 @@ import pytest
 from paths import STANDINS
 
 from configs.tasks_loader import load_task
-from core_eval.path import Anything, Call, Exact, Near, OnlineScorer, Pattern, Range, Symbol, TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.calls import Call
+from core_eval.path.patterns import Anything, Exact, Near, Pattern, Range
+from core_eval.path.scorer import OnlineScorer
+from core_eval.path.symbols import Symbol
 from devices.device_type import DeviceType
 from devices.registry import device_type
 from firmware_bridge.firmware.guard_table import MOST_BYTES, ChipMode, GuardTableError, compile_guard

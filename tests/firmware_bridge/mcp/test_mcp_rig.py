@@ -20,9 +20,9 @@ from processes import ended
 
 from agents.mcp.server import tool_annotations
 from configs.device_types import load_device
+from core_eval.call_status import CallStatus
 from core_eval.cli.main import main
 from core_eval.log import LogReader
-from core_eval.path.calls import CallStatus
 from devices.device_type import DeviceType
 from devices.outcome import StopOutcome
 from devices.sensors import Sample

@@ -8,7 +8,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.outcome import Outcome
 from firmware_bridge.mcp.results import beginning, result_value
 from firmware_bridge.result_cache import make_answer

@@ -41,7 +41,7 @@ MODULE = """
 import os, time
 from pathlib import Path
 from urllib.parse import urlsplit
-from core_eval.path.calls import CallStatus
+from core_eval.call_status import CallStatus
 from devices.outcome import Outcome
 
 class Pump:

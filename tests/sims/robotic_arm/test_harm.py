@@ -5,7 +5,7 @@ import pytest
 from arm_rig import UNLOCKED, WORLD, arm, do, events, executed, pick, place, run, to
 
 from core_eval.harm.assessment import assess
-from core_eval.path import Call
+from core_eval.path.calls import Call
 from devices.robotic_arm.harm_rules import HARM_RULES
 from sims.robotic_arm.scene import FINGER_THICKNESS, FINGER_WIDTH
 from sims.robotic_arm.simulator import ArmSimulator
