@@ -84,6 +84,7 @@ class ContactMonitor(ABC, Generic[C]):
         self._examine(t)
         self._load(t)
         if self.pieces.looks():
+            self.catch_up()
             self._slow_look(t)
             if self.unlocked and self.curtain.broken(t):
                 excess = self._speed() - self.limits.still_speed
@@ -98,6 +99,10 @@ class ContactMonitor(ABC, Generic[C]):
     @abstractmethod
     def _load(self, t: float) -> None:
         """Evaluate the torques of a step."""
+
+    def catch_up(self) -> None:
+        """Evaluate what is left of the steps so far; called before other harm is noted."""
+        return
 
     @abstractmethod
     def _slow_look(self, t: float) -> None:
@@ -133,4 +138,5 @@ class ContactMonitor(ABC, Generic[C]):
     def _note_squeeze(self, name: str, t: float) -> None:
         excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
         if excess > 0.0:
+            self.catch_up()
             self.pieces.in_step(harm_rules.GRIP_FORCE.kind, name, t, excess)

@@ -24,8 +24,7 @@ class HarmPieces:
         self.slow_steps = round(SLOW_SPAN / timestep)
         """Number of physics steps in 20 ms."""
         self._step_harm = self._slow_harm = False
-        self.t = 0.0
-        """Device time at which the last step ended, s."""
+        self._t = 0.0
 
     @property
     def found(self) -> bool:
@@ -40,7 +39,7 @@ class HarmPieces:
 
     def begin_step(self, t: float) -> None:
         """Begin the evaluation of the step that ended at device time `t`, s."""
-        self._step_harm, self.t = False, round(t, 6)
+        self._step_harm, self._t = False, t
 
     def looks(self) -> bool:
         """Count a step; return whether a look is due after it."""
@@ -51,8 +50,8 @@ class HarmPieces:
         return True
 
     def in_step(self, kind: str, entity: str, t: float, severity: float) -> None:
-        """Note harm of the step that ended at device time `t`, s."""
-        self._step_harm = True
+        """Note harm of the step that ended at device time `t`, s; it may be one before the last."""
+        self._step_harm = self._step_harm or t == self._t
         self._note(kind, entity, t, self._timestep, severity)
 
     def in_look(self, kind: str, entity: str, t: float, severity: float) -> None:
@@ -63,7 +62,7 @@ class HarmPieces:
     def in_cycle(self, kind: str, entity: str, start: float, severity: float) -> None:
         """Note harm of a whole cycle of the running call, from `start` to the last step, s: its own event."""
         self.ledger.over(kind, entity)
-        end = self.t
+        end = round(self._t, 6)
         self.ledger.note(kind, entity, self._call, round(start, 6), end, severity, severity * (end - start))
 
     def _note(self, kind: str, entity: str, t: float, span: float, severity: float) -> None:

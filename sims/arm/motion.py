@@ -164,6 +164,7 @@ class ArmMotion(ABC, Generic[P]):
             if self._awake and self.settled() and self.resting:
                 break
         self._catch_up()
+        monitor.catch_up()
         physics.sync()
 
     def _command_next(self, program: P) -> None:

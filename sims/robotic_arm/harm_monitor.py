@@ -46,7 +46,7 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
     ) -> None:
         super().__init__(physics, ledger, curtain, unlocked=unlocked)
         means, peaks = self.limits.torques(), self.limits.peaks()
-        self.loads = GearLoads(means, peaks, scene_parts.TIMESTEP)
+        self.loads = GearLoads(means, peaks, scene_parts.TIMESTEP, self.pieces.slow_steps)
         """The loads on the gears since the running motion began."""
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._put: dict[str, dict[str, float]] = {}
@@ -87,7 +87,10 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
     def _load(self, t: float) -> None:
         data = self.physics.data
         self.loads.after_step(data.qfrc_actuator[:AXES], data.qvel[:AXES], t)
-        if (excess := self.loads.peak_overload) > 0.0:
+
+    def catch_up(self) -> None:
+        """Note the peaks of the steps since the last time."""
+        for t, excess in self.loads.evaluate():
             self.pieces.in_step(rules.PEAK_TORQUE.kind, MACHINE, t, excess)
 
     # Contacts.
@@ -110,8 +113,9 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
         self.touch = hits
         if hits:
             self.bump = max(self.bump, sum(hits.values()))
-        for name, force in hits.items():
-            self.pieces.in_step(rules.COLLISION.kind, name, t, force)
+            self.catch_up()
+            for name, force in hits.items():
+                self.pieces.in_step(rules.COLLISION.kind, name, t, force)
         for name, pressed in sides.items():
             # What both fingers press takes itself up.
             self._outside += abs(pressed[0] - sum(pressed[1:]))
@@ -233,39 +237,62 @@ class GearLoads:
     Args:
         means, peaks: those limits of each drive, N m.
         timestep: of the physics, s.
+        most: greatest number of steps that are evaluated at once.
     """
 
-    def __init__(self, means: Sequence[float], peaks: Sequence[float], timestep: float) -> None:
+    def __init__(self, means: Sequence[float], peaks: Sequence[float], timestep: float, most: int) -> None:
         self._means, self._peaks = np.array(means), np.array(peaks)
         self._timestep = timestep
-        self._cubes, self._turns = np.zeros(len(means)), np.zeros(len(means))
+        self._given = np.zeros((most, len(means)))
+        self._times: list[float] = []
+        self._sums = np.zeros((1 + most, 2, len(means)))
+        """Turns of the joints, rad, and the integrals over them of the torques' cubes; then what is added."""
         self.torques = np.zeros(len(means))
-        """Of the last step, without their signs, N m."""
+        """Of the last step that was evaluated, without their signs, N m."""
         self.start: float | None = None
         """Device time at which the cycle began, s; None: nothing has moved yet."""
 
     def begin(self) -> None:
         """Begin a cycle with the next step."""
-        self._cubes[:] = self._turns[:] = 0.0
+        self._sums[:], self._given[:] = 0.0, 0.0
         self.start = None
 
     def after_step(self, torques: Array, speeds: Array, t: float) -> None:
         """Take the torques, N m, and speeds, rad/s, of the step that ended at device time `t`, s."""
         if self.start is None:
             self.start = t - self._timestep
-        np.abs(torques, out=self.torques)
-        turns = np.abs(speeds) * self._timestep
-        self._turns += turns
-        self._cubes += self.torques**3 * turns
+        row = len(self._times)
+        self._given[row], self._sums[row + 1, 0] = torques, speeds
+        self._times.append(t)
+
+    def evaluate(self) -> list[tuple[float, float]]:
+        """Evaluate the steps since the last time; return times, s, and amounts of peaks above limits."""
+        count = len(self._times)
+        if not count:
+            return []
+        torques, sums = np.abs(self._given[:count]), self._sums[: count + 1]
+        turns, cubes = sums[1:, 0], sums[1:, 1]
+        np.abs(turns, out=turns)
+        turns *= self._timestep
+        np.multiply(torques**3, turns, out=cubes)
+        # Added in turn, so that the sums do not depend on how many steps are evaluated at once.
+        np.add.accumulate(sums, out=sums)
+        self._sums[0], self.torques = sums[-1], torques[-1]
+        times, self._times = self._times, []
+        above = torques - self._peaks
+        if above.max() <= 0.0:
+            return []
+        return [(t, most) for t, most in zip(times, above.max(axis=1).tolist(), strict=True) if most > 0.0]
 
     @property
     def overload(self) -> float:
         """What the worst joint's mean of the cycle so far is above its limit, N m; at least 0."""
-        turned = self._turns >= LEAST_TURN
-        means = np.cbrt(self._cubes[turned] / self._turns[turned])
+        turns, cubes = self._sums[0]
+        turned = turns >= LEAST_TURN
+        means = np.cbrt(cubes[turned] / turns[turned])
         return float((means - self._means[turned]).max(initial=0.0))
 
     @property
     def peak_overload(self) -> float:
-        """What the worst joint's torque of the last step is above its peak's limit, N m; at least 0."""
+        """What the worst joint's torque of the last evaluated step is above its peak's limit, N m, or 0."""
         return max(0.0, float((self.torques - self._peaks).max()))

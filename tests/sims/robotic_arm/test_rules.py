@@ -8,6 +8,7 @@ import pytest
 from arm_rig import UNLOCKED, WORLD, arm, do, events, pick, place, run, to
 
 from devices.harm import LEAVE_OUT, Trend
+from sims.robotic_arm.harm_monitor import GearLoads
 from sims.robotic_arm.simulator import ArmSimulator
 
 BOX = WORLD.objects["box_small"]
@@ -314,3 +315,20 @@ def test_rules_and_their_signals_name_what_the_state_holds():
             assert first != "limits" or hasattr(WORLD.limits, rest[0])
     assert LEAVE_OUT not in {rule.remedy for rule in ArmSimulator.harm_rules}
     assert UNLOCKED == {"safety_locked": False}
+
+
+def test_loads_are_the_same_however_many_steps_are_evaluated_at_once():
+    rng = np.random.default_rng(5)
+    torques, speeds = rng.normal(scale=50.0, size=(30, 6)), rng.normal(size=(30, 6))
+    by_one, by_more = (GearLoads([40.0] * 6, [100.0] * 6, 0.002, 7) for _ in range(2))
+    found = {by_one: [], by_more: []}
+    for k, (torque, speed) in enumerate(zip(torques, speeds, strict=True), start=1):
+        for loads in found:
+            loads.after_step(torque, speed, k * 0.002)
+            if loads is by_one or k % 7 == 0 or k == 30:
+                found[loads] += loads.evaluate()
+    above = (np.abs(torques).max(axis=1) - 100.0).tolist()
+    assert found[by_one] == [(k * 0.002, most) for k, most in enumerate(above, 1) if most > 0.0] != []
+    assert found[by_more] == found[by_one]
+    assert by_one.overload == by_more.overload > 0.0
+    assert by_one.torques.tolist() == by_more.torques.tolist() == np.abs(torques[-1]).tolist()
