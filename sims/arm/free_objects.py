@@ -58,15 +58,17 @@ class Slots:
 
     def __init__(self, layout: ArmWorld, objects: FreeObjects, radius: float) -> None:
         self._radius = radius
-        self._centres = {name: np.array([tray.x, tray.y, tray.z]) for name, tray in layout.bins.items()}
-        self._centres |= {name: objects.position(name).copy() for name in layout.objects}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their names."""
-        return tuple(self._centres)
+        self.names = (*layout.bins, *layout.objects)
+        bins = [[tray.x, tray.y, tray.z] for tray in layout.bins.values()]
+        self._centres = np.concatenate([np.reshape(bins, (-1, 1, 3)), objects.positions()[:, None]])
+        self._seen: bytes | None = None
+        self._full: dict[str, bool] = {}
 
     def occupied(self, slot: str, objects: FreeObjects) -> bool:
         """Return whether any object is at a slot."""
-        away = objects.positions() - self._centres[slot]
-        return bool((np.linalg.norm(away, axis=1) <= self._radius).any())
+        positions = objects.positions()
+        # Objects rest most of the time, and all slots are looked at together.
+        if (seen := positions.tobytes()) != self._seen:
+            near = np.linalg.norm(positions - self._centres, axis=2) <= self._radius
+            self._seen, self._full = seen, dict(zip(self.names, near.any(axis=1).tolist(), strict=True))
+        return self._full[slot]
