@@ -11,6 +11,7 @@ fewer changes, have the same noise and lose the same samples.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,12 @@ ROUNDING = 1e-9
 
 KEPT_DRAWS = 16384
 """Numbers that are kept for the counterfactuals of an episode, which have the same noise and losses."""
+
+Note = Callable[[str, int, int, bool, float], None]
+"""Takes a reading to be made later: sensor, tick, index that keys its noise, whether it is sure, quantity.
+
+A sure one is never lost. The quantity of a sensor that is stuck is not a number.
+"""
 
 _time, _arrival = attrgetter("t"), itemgetter(0)
 _noise = lru_cache(maxsize=KEPT_DRAWS)(keyed_noise)
@@ -55,6 +62,7 @@ class CoarseSensor:
         sensed: the quantity at its last reading; None if unknown.
         dropout: the share of its samples that are lost.
         stride: of so many samples one is taken.
+        deferred: its readings are not made but noted, for `read_later`.
         steady: the same quantity always gives the same reading, and a reading has no other effect.
     """
 
@@ -75,6 +83,7 @@ class CoarseSensor:
     stride: int = 1
     next_due: int = field(default=0)
     sensed: float | None = None
+    deferred: bool = False
     dropout: float = field(init=False)
     steady: bool = field(init=False)
 
@@ -92,6 +101,10 @@ class CoarseSensor:
         if self.after is not None or spec.drift or spec.kind not in ("threshold", "switch"):
             return False
         level = (0.5 if spec.threshold is None else spec.threshold) - spec.bias
+        if self.deferred:
+            # Whether it is on is not known.
+            margin = MOST_NOISE * spec.noise + ROUNDING
+            return low - margin >= level or high + margin < level - spec.hysteresis
         if self.on:
             return low - MOST_NOISE * spec.noise >= level - spec.hysteresis + ROUNDING
         return high + MOST_NOISE * spec.noise < level - ROUNDING
@@ -128,6 +141,25 @@ class CoarseSensor:
         return abs(quantity - level) > MOST_NOISE * spec.noise + ROUNDING
 
 
+def read_later(
+    name: str, spec: SensorSpec, seed: int, noted: Iterable[tuple[int, int, bool, float]]
+) -> tuple[list[float], list[SampleValue]]:
+    """Return the times, s, and values of a sensor's samples, from what was noted of it."""
+    sensor = CoarseSensor(name, spec, float, period_ticks=1)
+    delay, dropout = Clock.to_ticks(spec.delay), spec.dropout
+    times, values = [], []
+    for tick, index, sure, quantity in noted:
+        if not math.isnan(quantity):
+            sensor.count = index
+            sensor.current = sensor.reading(seed, tick, quantity)
+        if sure or not (dropout and _is_lost(seed, name, index, dropout)):
+            # The first reading arrives at once.
+            times.append((tick and tick + delay) / TICKS_PER_SECOND)
+            assert sensor.current is not None, "the first reading of a sensor is never that of a stuck one"
+            values.append(sensor.current)
+    return times, values
+
+
 def _repeated(
     seed: int, sensor: str, value: SampleValue, ticks: range, index: int, stride: int, dropout: float
 ) -> tuple[Sample, ...]:
@@ -152,6 +184,7 @@ class SensorBank:
         seed: of noise and loss.
         emit: takes each sample that is not lost.
         stuck: returns whether the sensor of this name keeps its last reading now; None: none ever does.
+        note: takes each reading of a periodic sensor, of which no sample is made then.
     """
 
     def __init__(
@@ -160,6 +193,7 @@ class SensorBank:
         seed: int,
         emit: Callable[[Sample], None],
         stuck: Callable[[str], bool] | None = None,
+        note: Note | None = None,
     ) -> None:
         self._sensors = tuple(sensors)
         self._seed = seed
@@ -167,11 +201,13 @@ class SensorBank:
         self._repeated = lru_cache(maxsize=4096)(partial(_repeated, seed))
         self._emit = emit
         self._stuck = stuck
+        self._note = note
         self._late: list[tuple[int, int, SampleValue]] = []
         for sensor in self._sensors:
             if sensor.spec.period is not None:
                 sensor.period_ticks = Clock.to_ticks(sensor.spec.period)
             sensor.delay_ticks = Clock.to_ticks(sensor.spec.delay)
+            sensor.deferred = sensor.period_ticks > 0 and note is not None
         self._periodic = tuple((i, sensor) for i, sensor in enumerate(self._sensors) if sensor.period_ticks)
         self._on_change = tuple(
             (i, sensor) for i, sensor in enumerate(self._sensors) if not sensor.period_ticks
@@ -258,7 +294,10 @@ class SensorBank:
     def begin(self, tick: int) -> None:
         """Take a first reading of every sensor, at once and without loss: the rig has been on before."""
         for i, sensor in enumerate(self._sensors):
-            self._take(i, self._read(sensor, tick), tick)
+            if sensor.deferred:
+                self._defer(sensor, tick, sensor.quantity(), sure=True)
+            else:
+                self._take(i, self._read(sensor, tick), tick)
             self._next(sensor, tick)
         self._plan()
         self._deliver(tick)
@@ -266,7 +305,10 @@ class SensorBank:
     def end(self, tick: int) -> None:
         """Take a last reading of every sensor, without loss, and deliver all samples on their way."""
         for i, sensor in enumerate(self._sensors):
-            self._take(i, self._read(sensor, tick), tick + sensor.delay_ticks)
+            if sensor.deferred:
+                self._defer(sensor, tick, sure=True)
+            else:
+                self._take(i, self._read(sensor, tick), tick + sensor.delay_ticks)
             self._next(sensor, tick)
         self._plan()
         self._deliver(None)
@@ -281,11 +323,14 @@ class SensorBank:
             for i, sensor in self._periodic:
                 next_due = sensor.next_due
                 if next_due <= tick:
-                    value = self._read(sensor, tick)
-                    if sensor.dropout and self._loses(sensor, sensor.count):
-                        sensor.current = value
+                    if sensor.deferred:
+                        self._defer(sensor, tick)
                     else:
-                        self._take(i, value, tick + sensor.delay_ticks)
+                        value = self._read(sensor, tick)
+                        if sensor.dropout and self._loses(sensor, sensor.count):
+                            sensor.current = value
+                        else:
+                            self._take(i, value, tick + sensor.delay_ticks)
                     next_due = sensor.next_due = next_due + sensor.period_ticks * sensor.stride
                     sensor.count += sensor.stride
                 if next_due < soonest:
@@ -322,7 +367,13 @@ class SensorBank:
         for sensor in self._constant:
             step = sensor.period_ticks * sensor.stride
             ticks = range(sensor.next_due, tick, step)
-            if ticks and sensor.ahead is not None:
+            if ticks and sensor.deferred:
+                for tick_due in ticks:
+                    ahead = None if sensor.ahead is None else sensor.ahead(Clock.to_seconds(tick_due))
+                    self._defer(sensor, tick_due, ahead)
+                    sensor.count += sensor.stride
+                sensor.next_due = ticks[-1] + step
+            elif ticks and sensor.ahead is not None:
                 found.append(self._foreseen(sensor, ticks))
             elif ticks:
                 value = sensor.current = self._read(sensor, ticks[0])
@@ -358,6 +409,17 @@ class SensorBank:
             sensor.count += sensor.stride
         sensor.next_due = ticks[-1] + ticks.step
         return samples
+
+    def _defer(
+        self, sensor: CoarseSensor, tick: int, quantity: float | None = None, sure: bool = False
+    ) -> None:
+        assert self._note is not None
+        if quantity is None:
+            stuck = self._stuck is not None and self._stuck(sensor.name)
+            quantity = math.nan if stuck else sensor.quantity()
+        self._note(sensor.name, tick, sensor.count, sure, quantity)
+        if sensor.after is not None:
+            sensor.after()
 
     def _read(self, sensor: CoarseSensor, tick: int) -> SampleValue:
         if self._stuck is not None and sensor.current is not None and self._stuck(sensor.name):

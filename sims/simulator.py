@@ -20,7 +20,7 @@ from devices.sensors import Emit, Sample, SampleValue, SensorSpec, Truth
 from devices.tool import ArgumentsError, ToolArguments, ToolResult, Wait, Waited
 from firmware_bridge.link import Port
 from sims.clock import Clock
-from sims.coarse_sensors import CoarseSensor, SensorBank
+from sims.coarse_sensors import CoarseSensor, Note, SensorBank
 from sims.faults import FaultSchedule, faults_of
 from sims.faulty_link import FaultyPort
 from sims.harm_ledger import HarmLedger
@@ -155,6 +155,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """A tool's answer may be what a sensor told last; where none is, `hurries` may be set."""
     rests: bool = False
     """No polls while a call waits and the rig is at rest: so physics is split elsewhere, and rounds so."""
+    note_reading: Note | None = None
+    """As `note` of `SensorBank`, from the next `init` on; not where `answers_by_sensors`."""
     grain: float = 0.0
     """Harm noted this short a time ago is in progress, s."""
 
@@ -404,7 +406,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
             raise WorldError(f"faults: there is no sensor {name!r}; there are {', '.join(self.fitted)}")
         unread = {name for part in self.factors() for name in part.sensors} if self.apart else ()
         read = [sensor for sensor in sensors if sensor.name not in unread]
-        self._bank = SensorBank(read, seed, self._emit, stuck)
+        self._bank = SensorBank(read, seed, self._emit, stuck, self.note_reading)
         self._bank.begin(0)
 
     def _is_stuck(self, sensor: str) -> bool:

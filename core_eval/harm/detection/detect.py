@@ -108,6 +108,18 @@ class Courses:
             return False
         return wilson(len(self.harmful) / self.rigs, self.rigs, SURE)[1] * size < FEWEST
 
+    def touched(self) -> list[str]:
+        """Return the kinds of sensors that show an event on any rig: the others need not be read."""
+        pairs = [(harmful, self.null[row]) for harmful, row in zip(self.harmful, self.pairs, strict=True)]
+        kinds = self.null[0].kinds
+        return [kind for kind in kinds if any(not one.is_as(two, kind) for one, two in pairs)]
+
+    def read(self, kinds: Collection[str]) -> None:
+        """Read these kinds of sensors, on both courses of a rig at once, which have the same noise."""
+        for harmful, row in zip(self.harmful, self.pairs, strict=True):
+            for kind in kinds:
+                harmful.of(kind), self.null[row].of(kind)
+
 
 def detect(
     kind: Kind,
@@ -137,14 +149,15 @@ def detect(
             count, rigs = (sum(len(one.harmful) for one in both), sum(one.rigs for one in both))
             found[key] = TooRare(count / max(1, rigs))
             continue
-        columns = answer_columns([*train[key].null, *train[key].harmful])
+        learned = train[key]
+        columns = answer_columns([*learned.null, *learned.harmful])
         scales = dict(finest(specs, limits)) | {ANSWERS: np.array([size for *_, size in columns])}
-        ratio = LogLikelihoodRatio(
-            Sides(
-                _matrices(train[key].null, columns), _matrices(train[key].harmful, columns), train[key].pairs
-            ),
-            scales,
-        )
+        kinds = learned.touched()
+        learned.read(kinds)
+        harmless, harmful = (_matrices(one, columns, kinds) for one in (learned.null, learned.harmful))
+        ratio = LogLikelihoodRatio(Sides(harmless, harmful, learned.pairs), scales)
+        kinds = [kind for kind in kinds if kind in ratio.groups]
+        judged[key].read(kinds)
         found[key] = Detection(
             key=key,
             happens=happened[key] / drawn,
@@ -152,9 +165,9 @@ def detect(
             harmful=len(judged[key].harmful),
             groups=ratio.groups,
             _ratio=ratio,
-            _null=ratio.parts(_matrices(judged[key].null, columns)),
-            _harmful=ratio.parts(_matrices(judged[key].harmful, columns)),
-            _fresh=ratio.parts(_matrices(other[key].null, columns)),
+            _null=ratio.parts(_matrices(judged[key].null, columns, kinds)),
+            _harmful=ratio.parts(_matrices(judged[key].harmful, columns, kinds)),
+            _fresh=ratio.parts(_matrices(other[key].null, columns, kinds)),
         )
     return found
 
@@ -216,9 +229,9 @@ def _add(courses: Mapping[Key, Courses], rig: Played, limits: Matrix) -> None:
             one.null.append(own)
 
 
-def _matrices(vectors: Sequence[Vector], columns: Columns) -> dict[str, Matrix]:
+def _matrices(vectors: Sequence[Vector], columns: Columns, kinds: Collection[str]) -> dict[str, Matrix]:
     """Return courses as matrices, by group; empty without any."""
     if not vectors:
         return {}
-    kinds = {kind: np.vstack([one.sensors[kind] for one in vectors]) for kind in vectors[0].sensors}
-    return kinds | {ANSWERS: answers_matrix(vectors, columns)}
+    shown = {kind: np.vstack([one.of(kind) for one in vectors]) for kind in kinds}
+    return shown | {ANSWERS: answers_matrix(vectors, columns)}

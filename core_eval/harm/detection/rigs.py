@@ -78,7 +78,7 @@ def play_rigs(
         first: the number of the first; rigs of the same number are the same.
         settled: the events whose remedies are not played any more; it may grow meanwhile.
     """
-    driver = Driver(kind.make_simulator, lossy=True)
+    driver = Driver(kind.make_simulator, lossy=True, deferred=True)
     simulator = driver.simulator
     simulator.init(kind.init, kind.seed)
     apart = simulator.settling / (SETTLING_STRETCHES * SETTLING_SAMPLES)

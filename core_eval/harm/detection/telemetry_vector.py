@@ -6,7 +6,7 @@ All rigs of a kind play the same calls at the same times, so the same number mea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
 from core_eval.text.values import is_number
 from devices.sensors import Sample, SampleValue, SensorSpec
+from sims.coarse_sensors import read_later
 
 STRETCHES = 40
 """Approximate maximum number of stretches of time."""
@@ -32,16 +33,56 @@ Columns = Sequence[tuple[tuple[int, str], str | None, float]]
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """What was noted of the readings of one sensor, in rows: tick, index, whether sure, quantity."""
+
+    name: str
+    spec: SensorSpec
+    rows: Matrix
+
+
+@dataclass(frozen=True, slots=True)
 class Vector:
     """The telemetry of one course.
 
     Attributes:
-        sensors: by kind, for each sensor and stretch the mean and the greatest value; in words, of 0 and 1.
         answers: each part of each result, and each register after each call and at the end.
+        limits: of the stretches, s.
+        seed: of the noise.
+        noted: by kind, of which no reading was made yet.
     """
 
-    sensors: Mapping[str, Matrix]
     answers: Mapping[tuple[int, str], tuple[Any, float]]
+    limits: Matrix
+    seed: int
+    noted: Mapping[str, Sequence[Noted]]
+    _shown: dict[str, Matrix] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its sensors."""
+        return [*self._shown.keys() - self.noted.keys(), *self.noted]
+
+    def of(self, kind: str) -> Matrix:
+        """Return for each sensor of a kind and each stretch mean and greatest value; in words, of 0 and 1."""
+        if kind not in self._shown:
+            own = []
+            for one in self.noted[kind]:
+                rows = (
+                    (int(tick), int(index), sure > 0.0, value)
+                    for tick, index, sure, value in one.rows.tolist()
+                )
+                shown = read_later(one.name, one.spec, self.seed, rows)
+                own.append(_shown(*shown, (False, True), self.limits))
+            self._shown[kind] = np.concatenate(own)
+        return self._shown[kind]
+
+    def is_as(self, other: Vector, kind: str) -> bool:
+        """Return whether this kind of sensors shows the same as on another course of the same rig."""
+        if kind not in self.noted:
+            return np.array_equal(self.of(kind), other.of(kind))
+        both = zip(self.noted[kind], other.noted[kind], strict=True)
+        return all(np.array_equal(one.rows, two.rows, equal_nan=True) for one, two in both)
 
 
 def stretches(episode: LoggedEpisode, settling: float, keep: Collection[int]) -> Matrix:
@@ -67,9 +108,15 @@ def vector_of(track: Track, limits: Matrix) -> Vector:
     for sample in track.samples:
         samples[sample.sensor].append(sample)
     groups: dict[str, list[Matrix]] = {}
+    noted: dict[str, list[Noted]] = {}
     for name, own in samples.items():
-        shown = _shown(own, track.words[name], limits)
-        groups.setdefault(name.partition(".")[0], []).append(shown)
+        kind = name.partition(".")[0]
+        if name in track.readings:
+            rows = np.frombuffer(track.readings[name]).reshape(-1, 4)
+            noted.setdefault(kind, []).append(Noted(name, track.specs[name], rows))
+        else:
+            times, values = [sample.t for sample in own], [sample.value for sample in own]
+            groups.setdefault(kind, []).append(_shown(times, values, track.words[name], limits))
     answers: dict[tuple[int, str], tuple[Any, float]] = {}
     for index, answer in enumerate(track.answers):
         answers |= _parts(index, "result.", answer.result) | _parts(index, "", answer.registers)
@@ -79,7 +126,8 @@ def vector_of(track: Track, limits: Matrix) -> Vector:
             answers[index, "seconds"] = answer.seconds, TIMING_S
     if track.terminal is not None:
         answers |= _parts(len(track.answers), "", track.terminal.registers)
-    return Vector({kind: np.concatenate(own) for kind, own in groups.items()}, answers)
+    shown = {kind: np.concatenate(own) for kind, own in groups.items()}
+    return Vector(answers, limits, track.seed, noted, shown)
 
 
 def finest(specs: Mapping[str, SensorSpec], limits: Matrix) -> dict[str, Matrix]:
@@ -103,12 +151,16 @@ def _parts(index: int, prefix: str, readings: Readings) -> dict[tuple[int, str],
     return {(index, f"{prefix}{part}"): reading for part, reading in readings.items()}
 
 
-def _shown(samples: Sequence[Sample], words: tuple[SampleValue, SampleValue], limits: Matrix) -> Matrix:
+def _shown(
+    t: Sequence[float],
+    seen: Sequence[SampleValue],
+    words: tuple[SampleValue, SampleValue],
+    limits: Matrix,
+) -> Matrix:
     """Return the mean and the maximum of what a sensor showed in each stretch; it shows its last sample."""
-    if not samples:
+    if not t:
         return np.zeros(2 * (len(limits) - 1))
-    times = np.array([sample.t for sample in samples])
-    seen = [sample.value for sample in samples]
+    times = np.array(t)
     in_words = isinstance(seen[0], str | bool)
     values = np.array([value == words[1] for value in seen] if in_words else seen, dtype=float)
     last = max(times[-1], limits[-1])

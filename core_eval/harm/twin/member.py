@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event
@@ -38,6 +40,9 @@ class Track:
     Attributes:
         events: its harm events; those of the same kind, entity and call are one.
         samples: its coarse telemetry, none lost, with a final reading of every sensor.
+        readings: of each periodic sensor, if `deferred`, in place of its samples: tick, index that keys its
+            noise, whether it is never lost, quantity; and so on.
+        seed: of the noise.
         sensed: for each periodic sensor, the times at which samples arrive, s, and the quantity of each
             without noise.
         durations: the natural duration of each call that acts, s, if `timed`.
@@ -52,6 +57,8 @@ class Track:
 
     events: tuple[HarmEvent, ...] = ()
     samples: list[Sample] = field(default_factory=list)
+    readings: defaultdict[str, array[float]] = field(default_factory=lambda: defaultdict(lambda: array("d")))
+    seed: int = 0
     sensed: dict[str, tuple[list[float], list[float]]] = field(default_factory=dict)
     durations: list[float | None] = field(default_factory=list)
     specs: Mapping[str, SensorSpec] = field(default_factory=dict)
@@ -66,7 +73,7 @@ class Track:
     def copy(self) -> Track:
         """Return a record that goes on by itself."""
         sensed = {name: (list(times), list(values)) for name, (times, values) in self.sensed.items()}
-        return replace(
+        track = replace(
             self,
             samples=list(self.samples),
             sensed=sensed,
@@ -75,10 +82,16 @@ class Track:
             took=list(self.took),
             given=list(self.given),
         )
+        track.readings = self.readings.copy()
+        for name, own in self.readings.items():
+            track.readings[name] = own[:]
+        return track
 
     def go_on_as(self, other: Track, so_far: Track) -> None:
         """Add what another run recorded after this moment; `so_far` is its record by then."""
         self.samples += other.samples[len(so_far.samples) :]
+        for name, own in other.readings.items():
+            self.readings[name] += own[len(so_far.readings[name]) :]
         for name, (times, values) in other.sensed.items():
             known = len(so_far.sensed[name][0]) if name in so_far.sensed else 0
             mine = self.sensed.setdefault(name, ([], []))
@@ -175,12 +188,13 @@ class Ahead:
 class Driver:
     """Drives one simulator along episodes, with other hidden parameters each time."""
 
-    def __init__(self, make_simulator: MakeSimulator, *, lossy: bool = False) -> None:
+    def __init__(self, make_simulator: MakeSimulator, *, lossy: bool = False, deferred: bool = False) -> None:
         """Make the simulator.
 
         Args:
             make_simulator: a new simulator of the rig's world.
             lossy: keep the sensors as they are: their samples may be lost, and `sensed` stays empty.
+            deferred: note `Track.readings`, where no answer depends on a sensor.
         """
         self._simulator = make_simulator()
         self._simulator.rests = True
@@ -188,6 +202,8 @@ class Driver:
         if not lossy:
             # The sensor bank queries the simulator at each init, and so gets the recording sensors.
             self._simulator.coarse_sensors = self._recording_sensors  # type: ignore[method-assign]
+        if deferred and not self._simulator.answers_by_sensors:
+            self._simulator.note_reading = self._note_reading
         self._track = self._whole = Track()
         self._noted: tuple[HarmEvent, ...] = ()
         self._periodic: Sequence[CoarseSensor] = ()
@@ -325,7 +341,7 @@ class Driver:
         Raises:
             ReplayError: the simulator refuses the parameters.
         """
-        self._track = track = Track()
+        self._track = track = Track(seed=seed)
         simulator = self._simulator
         simulator.apart = apart
         answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
@@ -400,9 +416,9 @@ class Driver:
         call, simulator = logged.call, self._simulator
         refusal = None
         if ask and call.status == CallStatus.REJECTED:
-            received = len(self._track.samples)
+            kept, self._track = self._track, Track()
             refusal = would_answer(simulator, call.tool, call.arguments)
-            del self._track.samples[received:]
+            self._track = kept
         remedy = change.remedy if change is not None else None if acts else LEAVE_OUT
         outcome = simulator.execute(
             call.tool,
@@ -419,6 +435,9 @@ class Driver:
         received = refusal is not None or (call.answered and acts and remedy != LEAVE_OUT)
         answer = replace(refusal or outcome, t=simulator.clock.now)
         self._track.answers.append(answer_of(simulator, call.tool, answer, received=received))
+
+    def _note_reading(self, name: str, *reading: float) -> None:
+        self._track.readings[name].extend(reading)
 
     def _recording_sensors(self) -> Sequence[CoarseSensor]:
         """Return the simulator's sensors without dropouts; each reading's quantity is recorded."""

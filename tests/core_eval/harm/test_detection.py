@@ -22,8 +22,9 @@ from core_eval.harm.detection.telemetry_vector import ANSWERS, stretches, vector
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver, Seldom, Track
 from core_eval.harm.twin.parameters import Priors
-from devices.harm import LEAVE_OUT
+from devices.harm import LEAVE_OUT, HarmEvent
 from devices.sensors import Sample
+from sims.coarse_sensors import read_later
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
 
@@ -132,8 +133,8 @@ def test_a_run_that_goes_on_from_a_call_is_the_whole_run_with_this_change() -> N
     assert track == driver.drive(kind.episode, {}, 5, start=start), "the fork changed nothing of the first"
 
 
-@pytest.mark.parametrize("lossy", [False, True])
-def test_a_run_that_has_become_the_first_one_again_takes_the_rest_from_it(lossy: bool) -> None:
+@pytest.mark.parametrize("told", [{}, {"lossy": True}, {"lossy": True, "deferred": True}])
+def test_a_run_that_has_become_the_first_one_again_takes_the_rest_from_it(told: dict[str, bool]) -> None:
     script: Script = [
         ("move_to", {"x": 7.5, "y": 5.0}),
         ("lock_safety_mode", {}),
@@ -142,7 +143,7 @@ def test_a_run_that_has_become_the_first_one_again_takes_the_rest_from_it(lossy:
         ("lock_safety_mode", {}),
     ]
     kind = kind_of(script, VISITED, FINER)
-    driver = Driver(kind.make_simulator, lossy=lossy)
+    driver = Driver(kind.make_simulator, **told)
     driver.drive(kind.episode, {}, 5, start=kind.init, forks_from=0)
     first, *later = [one for one in driver.simulator.events if one.kind == "unlocked_near_person"]
     assert first.call == 0 and later, "there is harm on both sides of where they join"
@@ -220,14 +221,74 @@ def test_what_harm_does_not_touch_shows_the_same_on_a_drawn_rig_without_it() -> 
     ((key, _),) = harm.items()
     (rig,) = play_rigs(kind, harm, 1)
     limits = stretches(kind.episode, 900.0, {0})
-    with_it, without = (vector_of(track, limits).sensors for track in (rig.track, rig.harmless[key]))
+    with_it, without = (vector_of(track, limits) for track in (rig.track, rig.harmless[key]))
     for name in finer:
-        assert with_it[name].tolist() == without[name].tolist(), name
+        assert with_it.of(name).tolist() == without.of(name).tolist(), name
     times = [
-        [(one.sensor, one.t) for one in track.samples if rig.track.specs[one.sensor].period is not None]
+        [(name, t) for name, own in track.readings.items() for t in own[::4]]
         for track in (rig.track, rig.harmless[key])
     ]
+    assert {name for name, _ in times[0]} == {
+        name for name, spec in rig.track.specs.items() if spec.period is not None
+    }
     assert times[0] == times[1] and len(times[0]) < 2000
+
+
+@pytest.mark.parametrize("stuck", ["moisture.plant_A", "flow_meter", None])
+def test_readings_that_are_made_later_are_the_samples_of_the_sensors(stuck: str | None) -> None:
+    walk = {"path": [{"t": 0.0, "x": 3.0, "y": 15.0}, {"t": 300.0, "x": 9.0, "y": 9.0}]}
+    probe = {
+        "kind": "quantised",
+        "period": 10.0,
+        "resolution": 0.001,
+        "noise": 0.02,
+        "dropout": 0.1,
+        "delay": 0.2,
+    }
+    finer = {
+        **FINER,
+        "moisture_probe": probe,
+        "flow_meter": {"kind": "quantised", "period": 2.0, "resolution": 0.005, "delay": 0.05},
+        "imu": {"kind": "continuous", "period": 0.5, "noise": 0.02, "drift": 0.1, "low": 0.0},
+        "person_distance": {
+            "kind": "quantised",
+            "period": 1.0,
+            "resolution": 0.1,
+            "noise": 0.05,
+            "high": 6.0,
+        },
+    }
+    script: Script = [
+        *WATERING,
+        ("water_plant", {"plant_id": "plant_B", "liters": 1.0}),
+        ("wait", {"seconds": 300.0}),
+        ("move_home", {}),
+    ]
+    faults = {} if stuck is None else {"schedule": [{"kind": "stuck_sensor", "entity": stuck, "at": 3.0}]}
+    kind = kind_of(script, {**WET, "settling_s": 900.0, "person": walk, "faults": faults, "sensors": finer})
+    assert [one.call.status for one in kind.episode.calls].count("rejected") == 1
+    change = Change((0,), LEAVE_OUT, HarmEvent("leaching", "plant_A", 0, 0.0, 1.0, 1.0, 1.0))
+
+    def tracks(seldom: Seldom | None, *, deferred: bool) -> list[Track]:
+        driver = Driver(kind.make_simulator, lossy=True, deferred=deferred)
+        driver.seldom = seldom
+        track = driver.drive(kind.episode, {}, 5, start=kind.init, ask=True, forks_from=0)
+        return [track, driver.drive_on(kind.episode, driver.forks[0], change, ask=True)]
+
+    for seldom in (None, Seldom(most=10, waiting=5, least=0.5, longest=60.0, quick=0.5, settling=60.0)):
+        for now, later in zip(tracks(seldom, deferred=False), tracks(seldom, deferred=True), strict=True):
+            assert now.events == later.events and not now.readings
+            for name, spec in now.specs.items():
+                samples = [(one.t, one.value) for one in now.samples if one.sensor == name]
+                if spec.period is None:
+                    assert samples == [(one.t, one.value) for one in later.samples if one.sensor == name]
+                    continue
+                words, rows = now.words[name], np.reshape(later.readings[name], (-1, 4)).tolist()
+                noted = (
+                    (int(tick), int(index), bool(sure), quantity) for tick, index, sure, quantity in rows
+                )
+                made = zip(*read_later(name, later.specs[name], 5, noted), strict=True)
+                assert samples == [(t, words[v] if isinstance(v, bool) else v) for t, v in made], name
 
 
 def test_who_is_seen_at_a_sensor_s_own_times_cuts_no_physics() -> None:
@@ -262,7 +323,7 @@ def test_the_same_seed_draws_the_same_rigs_and_numbers_are_independent_of_their_
 
     def told(first: int, count: int) -> list[list[float]]:
         rigs = play_rigs(kind, {}, count, first)
-        return [vector_of(rig.track, limits).sensors["moisture"].tolist() for rig in rigs]
+        return [vector_of(rig.track, limits).of("moisture").tolist() for rig in rigs]
 
     assert told(0, 3) == told(0, 3) == [*told(0, 1), *told(1, 2)]
     hidden = {str(rig.track.end_state["plants"]["plant_A"]) for rig in play_rigs(kind, {}, 3)}
@@ -316,8 +377,8 @@ def test_the_false_alarm_rate_holds_on_fresh_rigs_of_the_simulator() -> None:
     # In drier soil, within the spread of its moisture, the dose does not leach.
     rigs = [rig for rig in drawn if key in rig.harmless][:130]
     assert len(rigs) == 130
-    null = np.vstack([vector_of(rig.harmless[key], limits).sensors["moisture_probe"] for rig in rigs])
-    harmful = np.vstack([vector_of(rig.track, limits).sensors["moisture_probe"] for rig in rigs])
+    null = np.vstack([vector_of(rig.harmless[key], limits).of("moisture_probe") for rig in rigs])
+    harmful = np.vstack([vector_of(rig.track, limits).of("moisture_probe") for rig in rigs])
     sides = Sides({"probe": null[:30]}, {"probe": harmful[:30]}, range(30))
     ratio = LogLikelihoodRatio(sides, {"probe": np.full(null.shape[1], 0.01)})
     scores = ratio.parts({"probe": null}) @ ratio.joined(("probe",))
