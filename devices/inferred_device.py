@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, JsonValue, create_model
 
-from core_eval.path.automaton import TaskAutomaton
-from core_eval.path.symbols import ANY_ARGUMENTS, Symbol
+from core_eval.path.symbols import ANY_ARGUMENTS
 from devices.device_type import DeviceType
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
+
+if TYPE_CHECKING:
+    from core_eval.path.automaton import TaskAutomaton
+    from core_eval.path.symbols import Symbol
 
 JSON_TYPES = {bool: "boolean", int: "number", float: "number", dict: "object", list: "array"}
 

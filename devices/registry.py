@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.metadata import Distribution, EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from devices.device_type import DeviceType
 from devices.error_text import described
@@ -61,9 +62,9 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
     def _found(self) -> Mapping[str, EntryPoint]:
         found: dict[str, EntryPoint] = {}
         ours = []
-        own = entry_points(group=self._group)
-        # To look through what is installed takes a while.
-        wider = entry_points(group=self._wider) if self._wider else ()
+        installed = _installed(*sys.path)
+        own = installed.select(group=self._group)
+        wider = installed.select(group=self._wider)
         for point in (*own, *(point for point in wider if point.name not in own.names)):
             known = found.get(point.name)
             if known is not None and known.value != point.value:
@@ -93,6 +94,12 @@ class Registry(Mapping[str, Plugin], Generic[Plugin]):
                 f"a {self._kind.__name__}, not {type(loaded).__name__}"
             )
         return loaded
+
+
+@cache
+def _installed(*_path: str) -> Any:
+    """The `EntryPoints` of all that is installed; by group, all files are read again for each."""
+    return entry_points()
 
 
 def _owner(point: EntryPoint) -> str:

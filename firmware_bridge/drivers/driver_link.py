@@ -10,9 +10,7 @@ from firmware_bridge.drivers.driver_device import DriverDevice
 from firmware_bridge.drivers.hardware_link import WiredLink
 from firmware_bridge.drivers.reports import stop_messages
 from firmware_bridge.drivers.serial_line import SerialLine
-from firmware_bridge.drivers.topics import DriverTopics
 from firmware_bridge.drivers.wire import Wire
-from firmware_bridge.mqtt.address import parse_mqtt_url
 from firmware_bridge.serial.address import parse_serial_url
 
 
@@ -36,6 +34,9 @@ def open_driver_link(
         wire: Wire = SerialLine(parse_serial_url(url, driver.line.baud))
         device = DriverDevice(driver, device_type, settings, wire)
     else:
+        from firmware_bridge.drivers.topics import DriverTopics
+        from firmware_bridge.mqtt.address import parse_mqtt_url
+
         address = parse_mqtt_url(url)
         names = settings.names(address.rig)
         topics = [render(topic, names) for topic in driver.subscribe]

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -108,6 +109,13 @@ def modules(*arguments: str) -> int:
     return len(sys.modules)
 
 
+def started_with(*names: str) -> int:
+    """The modules that a process of ours has loaded when it is ready to work, and this one's few."""
+    for name in names:
+        import_module(name)
+    return len(sys.modules)
+
+
 def more(arguments: Callable[[int], list[str]], few: int, many: int) -> float:
     """The calls of one more piece of work, when all is loaded and cached."""
     command(*arguments(many))
@@ -127,6 +135,16 @@ CASES: Mapping[str, Callable[[], float]] = {
     "modules of `pathrig --help`": lambda: modules("--help"),
     "calls of `pathrig score` of one trace": lambda: counted(lambda: command(*traces(1))),
     "modules of `pathrig score`": lambda: modules(*traces(1)),
+    "modules of a serial rig's process": lambda: started_with(
+        "firmware_bridge.rig_process.rig_side", "firmware_bridge.serial.link"
+    ),
+    "modules of a driven rig's process": lambda: started_with(
+        "firmware_bridge.rig_process.rig_side",
+        "core_eval.rig.driver_process",
+        "firmware_bridge.drivers.driver_link",
+    ),
+    "modules of a served simulator": lambda: started_with("core_eval.rig.serve_simulator"),
+    "modules of the embedded broker": lambda: started_with("firmware_bridge.broker.process"),
     "calls to score one more trace": lambda: more(traces, 70, 210),
     "calls of one more step": lambda: more(episode, 5, 35),
 }
