@@ -170,18 +170,23 @@ class Folder:
     def run(self, script: str, status: int = 0) -> None:
         """Run commands, and keep what they print."""
         script = MANY_EPISODES.sub("--episodes 2", self.here(script))
-        done = subprocess.run(
-            ["bash", "-eu", "-o", "pipefail", "-c", script],
-            cwd=self.path,
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert done.returncode == status, f"{script}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        self.printed = done.stdout
+        # Files, and no pipes: those would be waited for until a process that outlives the script has ended.
+        with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
+            done = subprocess.run(
+                ["bash", "-eu", "-o", "pipefail", "-c", script],
+                cwd=self.path,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=errors,
+                timeout=SECONDS,
+                check=False,
+            )
+            printed.seek(0)
+            errors.seek(0)
+            self.printed = printed.read()
+            said = f"{self.printed[-2000:]}{errors.read()[-2000:]}"
+        assert done.returncode == status, f"{script}\n{said}"
 
 
 OnOutput = Callable[[Block, str], None]
