@@ -34,14 +34,14 @@ settings.load_profile("project")
 # First, because pytest-xdist reads the groups in this hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one worker, and all with pseudo terminals: the machine numbers those.
+    """Keep the tests of a file in one worker; those with pseudo terminals and without apart.
 
-    Those come first, and the pages of the docs, each by itself: no worker has minutes to do at the end.
+    What waits comes first, and the pages of the docs, each by itself: no worker has minutes to do at the end.
     """
     items.sort(key=lambda item: not (_is_serial(item) or _is_page(item)))
     for item in items:
         group = item.nodeid if _is_page(item) else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("serial" if _is_serial(item) else group))
+        item.add_marker(pytest.mark.xdist_group(f"{group} serial" if _is_serial(item) else group))
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -15,7 +15,10 @@ from devices.outcome import StopOutcome
 from firmware_bridge.link import Link, LinkError, OnFrame
 from firmware_bridge.rig_process.deadman import Deadman
 from firmware_bridge.rig_process.protocol import Frames, Kind, numbered, request
-from firmware_bridge.rig_process.rig_side import RigSide
+from firmware_bridge.rig_process.rig_side import RigSide, name_process
+from firmware_bridge.serial.ports import process_name
+
+NAME = process_name(os.getpid())
 
 
 class ScriptedLink(Link):
@@ -106,3 +109,5 @@ class Served:
     def ended(self) -> None:
         self.thread.join(20)
         assert not self.thread.is_alive()
+        # Else a port that this process holds is waited for, as that of a rig process which still stops its rig.
+        name_process(NAME)
