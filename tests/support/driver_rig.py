@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from configs.rigs_loader import load_rig
+from core_eval.rig.check import Finding
+from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
 from core_eval.rig.session import RigSession
 from devices.outcome import Outcome
+from firmware_bridge.fault_proxy import Disturbance
 
 RELAYS = {"flow": 30.0, "spray_flow": 400.0}
 FAST: dict[str, dict[str, Any]] = {
@@ -49,6 +53,31 @@ def driven(path: Path, device: str) -> Iterator[RigSession]:
     with open_rig(load_rig(str(path))) as session:
         assert session.initialise(device, {}, 0, required=False) is False
         yield session
+
+
+SIDE_BY_SIDE = (
+    (Disturbance.MUTE,),
+    (Disturbance.CUT, Disturbance.DELAY, Disturbance.MASTER),
+    (Disturbance.GARBAGE,),
+)
+"""All disturbances, such that their waits are of about the same length."""
+
+
+def faults_found(
+    serve: Callable[[], AbstractContextManager[Any]], rig: Callable[[Path, Any], Path], folder: Path
+) -> list[Finding]:
+    """What `check_faults` finds, at three machines side by side: most of its time is waiting."""
+
+    def check(number: int) -> list[Finding]:
+        own = folder / str(number)
+        own.mkdir()
+        with serve() as machine:
+            return list(check_faults(load_rig(str(rig(own, machine))), SIDE_BY_SIDE[number]).findings)
+
+    with ThreadPoolExecutor(len(SIDE_BY_SIDE)) as pool:
+        found = [one for some in pool.map(check, range(len(SIDE_BY_SIDE))) for one in some]
+    assert {one.check for one in found} == {"undisturbed", *Disturbance} - {Disturbance.NONE}
+    return found
 
 
 class Calling:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import Calling, driven, faults_found, rig_file, said
 from standins.feetech_bus import FeetechBus
 
 from configs.rigs_loader import load_rig
-from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import RigError
 from devices.outcome import Outcome, StopOutcome
@@ -70,7 +69,7 @@ def test_an_arm_without_calibration_or_of_another_package_is_refused(bus: Feetec
             pass
 
 
-def test_it_tells_the_truth_on_a_disturbed_line(bus: FeetechBus, tmp_path: Path) -> None:
-    report = check_faults(load_rig(str(rig_file(tmp_path, "lerobot", bus.url))))
-    assert report.failed == [], report.findings
-    assert "calls of sense_joints" in report.findings[0].text
+def test_it_tells_the_truth_on_a_disturbed_line(tmp_path: Path) -> None:
+    found = faults_found(FeetechBus, lambda own, bus: rig_file(own, "lerobot", bus.url), tmp_path)
+    assert all(one.verdict == "ok" for one in found), found
+    assert "calls of sense_joints" in found[0].text

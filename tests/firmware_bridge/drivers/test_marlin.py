@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
 from bridge_rig import wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import Calling, driven, faults_found, rig_file, said
 from standins.marlin import Marlin
 
 from configs.drivers_loader import load_driver
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
-from core_eval.rig.fault_check import check_faults
 from devices.drivers.settings import resolve
 from devices.outcome import StopOutcome
 from firmware_bridge.drivers.marlin import Marlin as MarlinDriver
@@ -25,10 +25,16 @@ from firmware_bridge.drivers.marlin import Marlin as MarlinDriver
 pytestmark = [pytest.mark.serial, pytest.mark.stops]
 
 
-@pytest.fixture
-def board() -> Iterator[Any]:
+@contextmanager
+def served() -> Iterator[Any]:
     with Marlin() as board:
         board.keepalive = 0.2
+        yield board
+
+
+@pytest.fixture
+def board() -> Iterator[Any]:
+    with served() as board:
         yield board
 
 
@@ -66,9 +72,9 @@ def test_a_spoilt_line_is_sent_again_and_the_stop_ends_a_move(board: Marlin, tmp
         assert said(rig.call("home", {}, None)) == ("rejected", "safety_locked")
 
 
-def test_it_tells_the_truth_on_a_disturbed_line(board: Marlin, tmp_path: Path) -> None:
-    report = check_faults(load_rig(str(rig_file(tmp_path, "marlin-serial", board.url))))
-    assert report.failed == [], report.findings
+def test_it_tells_the_truth_on_a_disturbed_line(tmp_path: Path) -> None:
+    found = faults_found(served, lambda own, board: rig_file(own, "marlin-serial", board.url), tmp_path)
+    assert all(one.verdict == "ok" for one in found), found
 
 
 def test_a_move_that_goes_out_after_the_stop_is_stopped_too(board: Marlin, tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import Calling, driven, faults_found, rig_file, said
 
 from configs.rigs_loader import load_rig
-from core_eval.rig.fault_check import check_faults
 from core_eval.rig.opening import open_rig
 from core_eval.rig.signals import RigError
 from devices.outcome import StopOutcome
@@ -57,6 +56,5 @@ def test_it_waters_reads_the_soil_and_closes_at_the_stop(rtu: bool, tmp_path: Pa
 
 
 def test_it_tells_the_truth_on_a_disturbed_line(tmp_path: Path) -> None:
-    with ModbusBoard() as board:
-        report = check_faults(load_rig(str(rig_file(tmp_path, "modbus", board.url))))
-    assert report.failed == [], report.findings
+    found = faults_found(ModbusBoard, lambda own, board: rig_file(own, "modbus", board.url), tmp_path)
+    assert all(one.verdict == "ok" for one in found), found

