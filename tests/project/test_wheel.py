@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from clean_venv import PACKAGES, ROOT, CleanVenv, build_wheel
+from clean_venv import PACKAGES, ROOT, CleanVenv, build_wheel, kit_wheel
 
 from core_eval.cli.demo import ROVER_TASKS
 
@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+def wheel() -> Path:
+    return kit_wheel()
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from paths import ROOT
 WHEELS = ROOT / "build" / "wheels"
 """Made by the set-up of `make test`: the base dependencies, and what builds a wheel."""
 PACKAGES = ("pathrig", "firmware_bridge", "devices", "agents", "core_eval", "sims", "configs")
+BESIDE = ("pyproject.toml", "README.md", "LICENSE")
 
 
 class CleanVenv:
@@ -68,6 +69,27 @@ def base_dependencies() -> Path:
     return folder
 
 
+def kit_wheel() -> Path:
+    """The wheel of the kit, which is built once for what the checkout holds now."""
+    held = hashlib.sha256(sys.version.encode())
+    files = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*"))
+    for path in (*files, *map(ROOT.joinpath, BESIDE)):
+        if path.is_file() and "__pycache__" not in path.parts:
+            held.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    folder = ROOT / "build" / f"kit-{held.hexdigest()[:12]}"
+    with (ROOT / "build" / "kit.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            for old in (ROOT / "build").glob("kit-*"):
+                shutil.rmtree(old)
+            partial = ROOT / "build" / "kit.partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            build_wheel(ROOT, partial)
+            partial.rename(folder)
+    [wheel] = folder.glob("wheel/*.whl")
+    return wheel
+
+
 def build_wheel(source: Path, into: Path) -> Path:
     """The wheel of a project, built in a copy of it without build isolation."""
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", ".*")
@@ -76,7 +98,7 @@ def build_wheel(source: Path, into: Path) -> Path:
         copy.mkdir(parents=True)
         for name in PACKAGES:
             shutil.copytree(ROOT / name, copy / name, ignore=ignored)
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
+        for name in BESIDE:
             shutil.copy(ROOT / name, copy / name)
     else:
         shutil.copytree(source, copy, ignore=ignored)
