@@ -10,7 +10,7 @@ from configs.worlds_loader import load_world, make_simulator
 from training.conversations import native_pieces
 from training.transcripts import HELD_OUT, episode, episodes
 
-COUNT = 900
+COUNT = 450
 
 
 @pytest.fixture(scope="module")

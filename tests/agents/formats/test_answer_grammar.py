@@ -70,6 +70,14 @@ def written(form, *calls):
 
 
 @pytest.mark.parametrize("name", BY_NAME)
+def test_a_call_and_no_other(accepts, name):
+    form = BY_NAME[name]
+    grammar = answer_grammar(SCHEMAS, form)
+    call = written(form, POUR)
+    assert accepts(grammar, call) and not accepts(grammar, call.replace("slow", "odd"))
+
+
+@pytest.mark.parametrize("name", families())
 def test_a_whole_answer(accepts, name):
     form = BY_NAME[name]
     grammar = answer_grammar(SCHEMAS, form)

@@ -204,7 +204,7 @@ def test_a_signal_stops_the_rig_while_the_client_thinks(tmp_path: Path) -> None:
 
 
 @pytest.mark.serial
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.nightly)])
 def test_a_signal_in_the_middle_of_a_call_stops_the_rig(tmp_path: Path, number: signal.Signals) -> None:
     rover = BenchRover("move_to")
 

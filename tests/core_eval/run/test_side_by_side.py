@@ -53,7 +53,7 @@ def scored(capsys: pytest.CaptureFixture[str], *options: str) -> dict[tuple[Any,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("more", "tries"), [([], 3), (["--hazards"], 1)], ids=["plain", "hazards"])
+@pytest.mark.parametrize(("more", "tries"), [([], 2), (["--hazards"], 1)], ids=["plain", "hazards"])
 def test_the_rows_are_those_of_one_after_the_other(
     more: list[str], tries: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
