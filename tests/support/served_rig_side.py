@@ -109,5 +109,5 @@ class Served:
     def ended(self) -> None:
         self.thread.join(20)
         assert not self.thread.is_alive()
-        # Else a port that this process holds is waited for, as that of a rig process which still stops its rig.
+        # Else a port of this process is waited for, as that of a rig process which still stops its rig.
         name_process(NAME)
