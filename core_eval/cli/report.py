@@ -97,8 +97,9 @@ def write_report(
 
     def put(page: Page) -> Page:
         path = first.parent / page.path
-        for folder in (first.parent, path.parent):
-            _make_folder(folder, option)
+        if not path.parent.is_dir():
+            _make_folder(first.parent, option)
+            _make_folder(path.parent, option)
         write_file(path, option, page.text, inputs=[db, *inputs], durable=False)
         return Page(page.path, "")
 

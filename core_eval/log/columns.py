@@ -156,7 +156,9 @@ def reader_of(table: str, column: str) -> Callable[[Any], Any] | None:
     if (shape := SHAPES.get(name)) is None:
         return None
     read = partial(_json, shape)
-    repeated = lru_cache(maxsize=1024)(read) if name in REPEATED else read
+    if name not in REPEATED:
+        return read
+    repeated = lru_cache(maxsize=1024)(read)
     return lambda value: repeated(value) if isinstance(value, str) else read(value)
 
 

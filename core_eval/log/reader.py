@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from functools import wraps
+from math import isfinite
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from agents.names import agent_name, agent_names, without_folders
-from core_eval.log.columns import ColumnError, read_change, read_value, reader_of
+from core_eval.log.columns import ColumnError, read_change, reader_of
 from core_eval.log.connection import DAMAGE, LogError, connect_to_read
 from core_eval.log.liveness import ABORTED, ENDED_SQL, ProcessIdentity
 from core_eval.log.row_map import row_of
@@ -108,7 +109,7 @@ class LogReader:
         self._left_out = frozenset(left_out)
         self._scratch = ExitStack()
         self._agents: dict[str, str] = {}
-        self._long: dict[tuple[str, str], tuple[str, Any]] = {}
+        self._long: dict[Callable[[Any], Any], tuple[str, Any]] = {}
         self._definitions: dict[int, Definition] = {}
         self._automata: dict[str, TaskAutomaton] = {}
         self.connection = connect_to_read(path, self._scratch)
@@ -459,17 +460,26 @@ class LogReader:
             cursor = self.connection.execute(sql, values)
             names = [column[0] for column in cursor.description]
             owners = [others.get(name, table) for name in names]
-            readers = list(map(reader_of, owners, names))
+            places = enumerate(map(reader_of, owners, names))
+            readers = [(place, read) for place, read in places if read is not None]
             for found in cursor:
                 self._work = 0
                 row = dict(zip(names, found, strict=True))
-                for owner, column, read, value in zip(owners, names, readers, found, strict=True):
-                    if value is not None and (read is not None or value.__class__ is float):
-                        try:
-                            row[column] = self._value(owner, column, value)
-                        except ColumnError as error:
-                            number = row.get("id" if owner == table else f"{owner}_id")
-                            raise self._damage(owner, column, number, error) from None
+                place = 0
+                try:
+                    for value in found:
+                        if value.__class__ is float and not isfinite(value):
+                            place = found.index(value)
+                            raise ColumnError(f"{value} is not a finite number")
+                    for place, read in readers:
+                        value = found[place]
+                        if value is not None:
+                            short = value.__class__ is not str or len(value) < LONG
+                            row[names[place]] = read(value) if short else self._long_value(read, value)
+                except ColumnError as error:
+                    owner = owners[place]
+                    number = row.get("id" if owner == table else f"{owner}_id")
+                    raise self._damage(owner, names[place], number, error) from None
                 yield row
         except DAMAGE as error:
             if self._work > MOST_WORK:
@@ -478,13 +488,11 @@ class LogReader:
                 ) from None
             raise LogError(f"{self.path}: cannot be read as a log: {error}") from None
 
-    def _value(self, table: str, column: str, value: Any) -> Any:
-        if value.__class__ is not str or len(value) < LONG:
-            return read_value(table, column, value)
+    def _long_value(self, read: Callable[[Any], Any], value: str) -> Any:
         # Such as the configuration of a run, which is read for each of its episodes.
-        known = self._long.get((table, column))
+        known = self._long.get(read)
         if known is None or known[0] != value:
-            known = self._long[table, column] = value, read_value(table, column, value)
+            known = self._long[read] = value, read(value)
         return known[1]
 
     def _damage(self, table: str, column: str, row: Any, fault: ColumnError) -> LogError:

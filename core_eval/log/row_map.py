@@ -53,7 +53,8 @@ def row_of(row: Callable[..., R], values: Mapping[str, Any], **others: Any) -> R
     for name in _flags(row):
         if (flag := kept.get(name)) is not None:
             kept[name] = bool(flag)
-    return row(**(kept | others))
+    kept.update(others)
+    return row(**kept)
 
 
 def named(row: Any) -> dict[str, Any]:

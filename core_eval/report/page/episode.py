@@ -22,7 +22,7 @@ from core_eval.report.page.transcript import (
     folded,
     result_text,
     thoughts,
-    tool_set,
+    told_of,
 )
 from core_eval.report.pictures.automaton_drawing import NarrowDrawing, narrow_drawing
 from core_eval.report.pictures.episode_time_line import EpisodeTimeLine, episode_time_line, play_data
@@ -116,7 +116,7 @@ def episode_view(
     ]
     # Of several wrong calls in a row the first tells it.
     due = [words if not place or words != due[place - 1] else "" for place, words in enumerate(due)]
-    last = [turn for k, turn in reader.turns(row.id).items() if k >= len(steps)]
+    last = list(reader.turns(row.id, len(steps) - 1).values())
     return EpisodeView(
         row=row,
         passed=passed(row),
@@ -144,7 +144,7 @@ def episode_view(
         time_line=line,
         play=play_data(line, steps, field, driven, None if seen is None else seen.at),
         prompt=first_prompt(reader.prompt(row.id)),
-        tools=tool_set(row.definition.tools),
+        tools=told_of(row.definition)[0],
         remarks=reader.remarks(row.id),
         rules=[] if run is None else rules_at_end(reader, row, run),
         scores=[

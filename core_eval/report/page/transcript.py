@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from core_eval.log import EpisodeRow, LogReader, MachineCost, PromptRow, RunRow, Turn
+from core_eval.log import Definition, EpisodeRow, LogReader, MachineCost, PromptRow, RunRow, Turn
 from core_eval.report.tables.values import cell
 from core_eval.text.foreign_json import parse_json
 from core_eval.text.json_text import json_text
@@ -24,6 +24,15 @@ class Folded:
 
     text: str
     long: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """The beginnings of the SHA-256 of a task's automaton, tools and initial state."""
+
+    automaton: str
+    tools: str
+    world_state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +93,20 @@ def _content(message: Mapping[str, Any]) -> str:
     return "\n".join([*parts, *([json_text(rest)] if rest else [])])
 
 
-def tool_set(tools: Any) -> ToolSet | None:
-    """Return the schemas of a task's tools; None where the log has none."""
-    if not isinstance(tools, Sequence) or isinstance(tools, str) or not tools:
-        return None
-    return _tool_set(json_text(tools))
+_last: list[tuple[Definition, ToolSet | None, Digests]] = []
+"""What was told of the last definition: pages are written by task."""
+
+
+def told_of(definition: Definition) -> tuple[ToolSet | None, Digests]:
+    """Return the schemas of a task's tools, None where the log has none, and the digests of the task."""
+    if not _last or _last[0][0] is not definition:
+        tools = definition.tools
+        text = None if tools is None else json_text(tools)
+        has_tools = isinstance(tools, Sequence) and not isinstance(tools, str) and tools
+        state = None if definition.world_state is None else json_text(definition.world_state)
+        digests = Digests(_digest(definition.automaton), _digest(text), _digest(state))
+        _last[:] = [(definition, _tool_set(text) if text and has_tools else None, digests)]
+    return _last[0][1:]
 
 
 @lru_cache(64)
@@ -109,7 +127,7 @@ FACT_DIGEST = 16
 
 def episode_facts(reader: LogReader, row: EpisodeRow, run: RunRow | None) -> list[tuple[str, Facts]]:
     """Return groups of facts by heading; empty ones are left out."""
-    definition = row.definition
+    digests = told_of(row.definition)[1]
     groups: list[tuple[str, list[tuple[str, str]]]] = [
         ("Agent", [("agent", row.agent), ("scaffold", row.scaffold), *_flat(row.agent_info)]),
         ("Limits and scoring", [*_flat(row.limits), *_flat(row.scoring)]),
@@ -127,7 +145,7 @@ def episode_facts(reader: LogReader, row: EpisodeRow, run: RunRow | None) -> lis
             "World",
             [
                 ("world", row.world or "-"),
-                ("sha256 of its initial state", _digest(definition.world_state)),
+                ("sha256 of its initial state", digests.world_state),
                 *_flat(row.init, "changed"),
             ],
         ),
@@ -135,8 +153,8 @@ def episode_facts(reader: LogReader, row: EpisodeRow, run: RunRow | None) -> lis
             "Task",
             [
                 ("task", row.task),
-                ("sha256 of its automaton", sha256(definition.automaton.encode()).hexdigest()[:FACT_DIGEST]),
-                ("sha256 of its tools", _digest(definition.tools)),
+                ("sha256 of its automaton", digests.automaton),
+                ("sha256 of its tools", digests.tools),
                 ("fingerprint", (row.fingerprint or "-")[:FACT_DIGEST]),
             ],
         ),
@@ -167,5 +185,5 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str
             yield name, value if isinstance(value, str) else json_text(value)
 
 
-def _digest(value: Any) -> str:
-    return "-" if value is None else sha256(json_text(value).encode()).hexdigest()[:FACT_DIGEST]
+def _digest(text: str | None) -> str:
+    return "-" if text is None else sha256(text.encode()).hexdigest()[:FACT_DIGEST]
