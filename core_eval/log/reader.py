@@ -147,6 +147,10 @@ class LogReader:
                 f"neither scored nor drawn: {error}"
             ) from None
 
+    def forget_automata(self) -> None:
+        """Drop the automata that were read, which fill the memory: the next tasks are others."""
+        self._automata.clear()
+
     def runs(self) -> list[RunRow]:
         """Return all runs, oldest first."""
         return [row_of(RunRow, row) for row in self._rows("run", "SELECT * FROM run ORDER BY id")]

@@ -64,6 +64,7 @@ class Stories:
 
     def __post_init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
+        self._task = ""
 
     def __enter__(self) -> Stories:
         return self
@@ -106,6 +107,9 @@ class Stories:
         """Return the page of an episode, finished."""
         place, drawings, pictures = shown
         row = self.episodes[place]
+        if row.task != self._task:
+            self._task = row.task
+            self._reader.forget_automata()
         run = self.runs.get(row.run_id)
         story = episode_view(self._reader, self.harm[row.id], run, drawings, pictures)
         text = self._template.render(
