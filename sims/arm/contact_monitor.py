@@ -122,18 +122,19 @@ class ContactMonitor(ABC, Generic[C]):
 
     def _pressing(self, held: str | None = None) -> list[tuple[C, float]]:
         """Return the contacts that press, with forces, N; their meaning may depend on what is held."""
-        contact = self.physics.data.contact
+        data = self.physics.data
+        contact = data.contact
         pairs = contact.geom
         seen = pairs.tobytes(), held
         if seen != self._seen:
             self._seen, self._touches = seen, self._meaning(pairs.tolist())
         if not self._touches:
             return []
-        rows, forces = contact.efc_address.tolist(), self.physics.data.efc_force.tolist()
-        pressing = [
-            (touch, sum([forces[rows[k]] for k in touch.rows if rows[k] >= 0])) for touch in self._touches
-        ]
-        return [(touch, force) for touch, force in pressing if force > 0.0]
+        rows, forces = contact.efc_address.tolist(), data.efc_force.tolist()
+        # A contact without a row exerts no force.
+        forces.append(0.0)
+        pressing = [(touch, sum([forces[rows[k]] for k in touch.rows])) for touch in self._touches]
+        return [one for one in pressing if one[1] > 0.0]
 
     def _note_squeeze(self, name: str, t: float) -> None:
         excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
