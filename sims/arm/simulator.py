@@ -40,6 +40,7 @@ class GripperArm(Simulator[W]):
     horizon = LONGEST_SETTLING
     run_out_step = 0.5
     grain = SAME_EVENT
+    answers_by_sensors = False
     kept: ClassVar[tuple[str, ...]] = (
         "_physics",
         "_motion",

@@ -77,3 +77,21 @@ def test_the_rules_computed_from_the_state_agree_with_the_events(script):
         peaks = [excess for t, excess in looks if event.t_start - LATE <= t <= event.t_end + LATE]
         if event.kind in ("object_displaced", "drop", "keep_out", "light_curtain"):
             assert max(peaks) == pytest.approx(event.severity, rel=0.1, abs=2e-3)
+
+
+def test_in_a_hurry_calls_come_to_the_same_state_and_harm_and_no_sensor_is_read():
+    """The draw of hazards depends on it: boxes are pushed while the light curtain is broken."""
+    found = []
+    for hurries in (False, True):
+        simulator, samples = arm(INIT)
+        simulator.hurries = hurries
+        at_first = len(samples)
+        script = [to(0.5, 0.08, 0.03), to(0.5, 0.32, 0.03), ("wait", {"seconds": 3.0}), ("open_gripper", {})]
+        outcomes = [do(simulator, tool, **arguments) for tool, arguments in script]
+        simulator.finish()
+        state = simulator.state_dict()
+        simulator.run_out()
+        found.append((outcomes, state, simulator.events))
+        assert (len(samples) == at_first) == hurries
+    assert found[0] == found[1]
+    assert {"collision", "light_curtain"} <= {event.kind for event in found[0][2]}
