@@ -153,6 +153,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """All sensors of this episode, by name."""
     answers_by_sensors: ClassVar[bool] = True
     """A tool's answer may be what a sensor told last; where none is, `hurries` may be set."""
+    whole_steps: ClassVar[bool] = False
+    """Time passes in steps of the physics, so that looks in between change no result."""
     rests: bool = False
     """No polls while a call waits and the rig is at rest: so physics is split elsewhere, and rounds so."""
     note_reading: Note | None = None

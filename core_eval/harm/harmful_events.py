@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 from devices.harm import HarmEvent, limit_of
 from sims.simulator import Simulator
+
+LOOK_S = 0.2
+"""Device time between two looks for the first harm, s."""
+
+
+@contextmanager
+def stopped_by_harm(simulator: Simulator[Any], first: bool) -> Iterator[Event]:
+    """Yield a stop for calls; with `first`, harm sets it soon, where looking for that changes nothing."""
+    stop = Event()
+    if not (first and simulator.whole_steps):
+        yield stop
+        return
+
+    def look(_t: float) -> None:
+        if harm_events(simulator):
+            stop.set()
+
+    simulator.watch(LOOK_S, look)
+    try:
+        yield stop
+    finally:
+        simulator.watch(LOOK_S, None)
 
 
 def harm_events(simulator: Simulator[Any], noted: Sequence[HarmEvent] | None = None) -> tuple[HarmEvent, ...]:

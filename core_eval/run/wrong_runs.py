@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from threading import Event
 from typing import Any
 
 from agents.agent import Agent, EpisodeContext, Limits, Observation, ToolCallAction
 from agents.registry import make_agent
 from configs.task import Task
-from core_eval.harm.harmful_events import harm_events
+from core_eval.harm.harmful_events import harm_events, stopped_by_harm
 from core_eval.path.calls import Call
 from core_eval.text.streams import STREAMS, stream
 from devices.harm import HarmEvent
@@ -67,10 +66,10 @@ def harm_done(
 ) -> list[HarmEvent]:
     """Play an episode of an agent; return its harm but for forecasts, which begin after its end.
 
-    With `first`, the episode ends with the call that does the first harm.
+    With `first`, the episode ends with the call that does the first harm, or in it.
     """
     simulator.init(task.init, seed)
-    conversation, stop = task.conversation(), Event()
+    conversation = task.conversation()
     limits = Limits(**task.limits.model_dump(exclude_none=True))
     agent.start(
         EpisodeContext(
@@ -78,14 +77,15 @@ def harm_done(
         )
     )
     seen: Observation | None = None
-    for _ in range(limits.steps):
-        if first and (done := harm_events(simulator)):
-            return list(done)
-        action = agent.act(seen)
-        if not isinstance(action, ToolCallAction):
-            break
-        execute = partial(simulator.execute, action.name, action.arguments, stop)
-        seen = Observation(action, conversation.outcome(action.name, action.arguments, execute))
+    with stopped_by_harm(simulator, first) as stop:
+        for _ in range(limits.steps):
+            if first and (done := harm_events(simulator)):
+                return list(done)
+            action = agent.act(seen)
+            if not isinstance(action, ToolCallAction):
+                break
+            execute = partial(simulator.execute, action.name, action.arguments, stop)
+            seen = Observation(action, conversation.outcome(action.name, action.arguments, execute))
     ended = simulator.clock.now
     simulator.finish()
     simulator.run_out()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
-from threading import Event
 from typing import Any
 
 from agents.baselines.example_arguments import example_call
@@ -17,7 +16,7 @@ from configs.task import Task
 from configs.worlds_loader import make_simulator
 from core_eval.call_status import CallStatus
 from core_eval.harm.golden import failed_call
-from core_eval.harm.harmful_events import harm_events
+from core_eval.harm.harmful_events import harm_events, stopped_by_harm
 from core_eval.harm.replay import until_told
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
@@ -182,7 +181,7 @@ class Trials:
     On a world with physics a run goes on from where the one before it had made the same calls. So nobody else
     may begin the simulator in another state meanwhile.
 
-    With `first_harm` a run ends with the call that does the first harm.
+    With `first_harm` a run ends with the call that does the first harm, or in it.
     """
 
     def __init__(self, task: Task, simulator: Simulator[Any], seed: int, *, first_harm: bool = False) -> None:
@@ -206,13 +205,15 @@ class Trials:
             if initial.status != CallStatus.OK:
                 return RunOutcome(f"the initial state is refused: {initial.message}", None, ())
         refused, told = None, True
-        stop = Event()
         states: list[Mapping[str, Any]] = []
         for k, call in enumerate(calls[made:], made):
             if task.cautions:
                 states.append(simulator.state_dict())
-            execute = partial(simulator.execute, call.name, call.arguments, stop)
-            outcome = until_told(call, partial(conversation.outcome, call.name, call.arguments, execute))
+            with stopped_by_harm(simulator, self._first_harm) as stop:
+                execute = partial(simulator.execute, call.name, call.arguments, stop)
+                outcome = until_told(call, partial(conversation.outcome, call.name, call.arguments, execute))
+            if self._first_harm and (harm := _harm(simulator)):
+                return RunOutcome(None, harm, ())
             if outcome.status != CallStatus.OK:
                 refused = failed_call(k, call.name, outcome)
                 break
@@ -220,8 +221,6 @@ class Trials:
                 told = False
                 refused = f"call {k} ({call.name}) does not tell {call.asks}: the answer is {outcome.value}"
                 break
-            if self._first_harm and (harm := _harm(simulator)):
-                return RunOutcome(None, harm, ())
             if self._marked:
                 self._marks.append(_Mark(call, simulator.snapshot(), conversation.copy()))
         # Slow quantities, such as moisture after watering, settle before the goal is checked.

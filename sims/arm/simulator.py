@@ -41,6 +41,7 @@ class GripperArm(Simulator[W]):
     run_out_step = 0.5
     grain = SAME_EVENT
     answers_by_sensors = False
+    whole_steps = True
     kept: ClassVar[tuple[str, ...]] = (
         "_physics",
         "_motion",

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from arm_rig import WORLD, arm, do, pick, place, to
 
+from core_eval.harm.harmful_events import harm_events, stopped_by_harm
+
 SIGNALS = {
     "collision": ("touch", lambda entity: 0.0),
     "object_displaced": ("displaced", lambda entity: WORLD.limits.displacement),
@@ -95,3 +97,16 @@ def test_in_a_hurry_calls_come_to_the_same_state_and_harm_and_no_sensor_is_read(
         assert (len(samples) == at_first) == hurries
     assert found[0] == found[1]
     assert {"collision", "light_curtain"} <= {event.kind for event in found[0][2]}
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_run_up_to_its_first_harm_ends_in_the_motion_that_does_it(first):
+    simulator, _ = arm({"light_curtain": [{"at": 0.5, "seconds": 60.0}]})
+    tool, goal = to(0.5, 0.32, 0.3)
+    with stopped_by_harm(simulator, first) as stop:
+        outcome = simulator.execute(tool, goal, stop)
+    assert (outcome.code, simulator.clock.now < 0.9) == (("stopped", True) if first else (None, False))
+    assert [event.kind for event in harm_events(simulator)] == ["light_curtain"]
+    stop.clear()
+    simulator.execute("unlock_safety", {}, stop)
+    assert simulator.execute("home", {}, stop).code is None
