@@ -176,6 +176,8 @@ class So101Monitor(ContactMonitor[So101Touch]):
     def _hold(self) -> None:
         """Note what the jaws press; a grip has ended when they have not for 20 ms."""
         self.lost = None
+        if not self.squeeze and self.held is None:
+            return
         pressed = {name: force for name, force in self.squeeze.items() if force > HELD_FORCE}
         if pressed:
             self._slack = 0

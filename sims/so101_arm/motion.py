@@ -50,7 +50,7 @@ class So101Motion(ArmMotion[So101Program]):
         self.physics.command(program.joints[row], float(program.gripper[row]))
 
     def _meets_something(self) -> bool:
-        return bool(self.physics.protection.latched.any())
+        return self.physics.protection.down
 
     def _back(self, program: So101Program, rows: slice) -> So101Program:
         # A servo that is down has no torque for a way back.

@@ -221,35 +221,35 @@ class ServoProtection:
 
     def __init__(self, servos: Servos, count: int, timestep: float) -> None:
         self._servos = servos
+        self._overload = servos.overload_nm
         self._most = round(servos.protection_time / timestep)
         self._steps, self._peaks = np.zeros(count, dtype=int), np.zeros(count)
         self.latched = np.zeros(count, dtype=bool)
         """Those that have gone down."""
+        self.down = self.strained = False
+        """Whether any has gone down, and whether one will if its load lasts."""
         self.tripped: tuple[tuple[int, float], ...] = ()
         """Those that went down in the last step, and how far their torque was too much at most, N m."""
 
     def after_step(self, given: Array) -> None:
         """Take the torques that the servos gave in a step, N m."""
-        torques = np.abs(given)
-        if not self.strained and torques.max() <= self._servos.overload_nm:
+        if not self.strained and max(map(abs, given.tolist())) <= self._overload:
             self.tripped = ()
             return
-        over = (torques > self._servos.overload_nm) & ~self.latched
+        torques = np.abs(given)
+        over = (torques > self._overload) & ~self.latched
         self._steps = np.where(over, self._steps + 1, 0)
         self._peaks = np.where(over, np.maximum(self._peaks, torques), 0.0)
         new = np.flatnonzero(self._steps >= self._most)
-        self.tripped = tuple((int(k), float(self._peaks[k]) - self._servos.overload_nm) for k in new)
+        self.tripped = tuple((int(k), float(self._peaks[k]) - self._overload) for k in new)
         self.latched[new] = True
-
-    @property
-    def strained(self) -> bool:
-        """Whether a servo will go down if its load lasts."""
-        return bool(self._steps.any())
+        self.down, self.strained = bool(self.latched.any()), bool(self._steps.any())
 
     def switch_on(self) -> None:
         """Switch the torque of all servos off and on."""
         self.latched[:] = False
         self._steps[:] = 0
+        self.down = self.strained = False
 
     def limits(self, wanted: Array) -> Array:
         """Return the torque that each servo can give, N m, of the wanted limits."""

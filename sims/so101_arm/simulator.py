@@ -79,7 +79,7 @@ class So101Simulator(GripperArm[So101World]):
     def set_lock(self, *, locked: bool) -> None:
         """Lock or unlock the safety; unlocked, servos that have gone down are switched off and on."""
         super().set_lock(locked=locked)
-        if not locked and self._physics.protection.latched.any():
+        if not locked and self._physics.protection.down:
             self._physics.switch_on()
             self._motion.wake()
 
