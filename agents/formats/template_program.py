@@ -50,8 +50,9 @@ def compiled(source: str) -> tuple[jinja2.Template, list[str]]:
     environment.filters["tojson"] = to_json
     environment.globals["raise_exception"] = _raise
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    names = meta.find_undeclared_variables(environment.parse(source))
-    return environment.from_string(source), sorted(names)
+    parsed = environment.parse(source)
+    names = meta.find_undeclared_variables(parsed)
+    return environment.from_string(parsed), sorted(names)
 
 
 def to_json(
