@@ -254,11 +254,13 @@ def filled(value: Any, names: Mapping[str, Any], *where: str | int) -> Any:
 
 
 def _filled_text(text: str, names: Mapping[str, Any], where: tuple[str | int, ...]) -> Any:
-    from jinja2 import TemplateError
-
     try:
         return _compiled(text)(names)
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except Exception as error:
+        from jinja2 import TemplateError
+
+        if not isinstance(error, TemplateError | ArithmeticError | LookupError | TypeError | ValueError):
+            raise
         with at(*where):
             raise ConfigError(f"{text!r}: {error}; the parameters are {', '.join(names)}") from None
 

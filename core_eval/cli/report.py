@@ -21,8 +21,6 @@ from core_eval.cli.references import (
 )
 from core_eval.log import LogReader
 from core_eval.log.episode_filter import EpisodeFilter
-from core_eval.report.page.report import html_pages
-from core_eval.report.page.stories import Page
 from core_eval.score.aggregate import Aggregate, load_aggregate
 
 
@@ -88,6 +86,10 @@ def write_report(
         LogError: the log cannot be read.
         UsageError: a file cannot be written.
     """
+    # `run` and `gate` seldom write one, and its templates and drawings take long to import.
+    from core_eval.report.page.report import html_pages
+    from core_eval.report.page.stories import Page
+
     first = first_page(out)
     if not first.is_file() and first.exists():
         # A device or a pipe takes one page.

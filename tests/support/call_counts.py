@@ -135,6 +135,7 @@ CASES: Mapping[str, Callable[[], float]] = {
     "modules of `pathrig --help`": lambda: modules("--help"),
     "calls of `pathrig score` of one trace": lambda: counted(lambda: command(*traces(1))),
     "modules of `pathrig score`": lambda: modules(*traces(1)),
+    "modules of `pathrig run`": lambda: modules(*episode(1)),
     "modules of a serial rig's process": lambda: started_with(
         "firmware_bridge.rig_process.rig_side", "firmware_bridge.serial.link"
     ),
