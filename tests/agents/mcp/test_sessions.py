@@ -70,7 +70,11 @@ def run(tmp_path: Path, agent: str) -> tuple[int, list[EpisodeRow]]:
         return status, reader.episodes()
 
 
-@pytest.mark.parametrize("by", ["legacy", "auto", "stdio"])
+LEGACY = pytest.param("legacy", marks=pytest.mark.nightly)
+"""A session of the older kind, where another test has one by day."""
+
+
+@pytest.mark.parametrize("by", [LEGACY, "auto", "stdio"])
 def test_a_program_with_a_session_for_each_call_is_one_episode(tmp_path: Path, by: str) -> None:
     status, (episode,) = run(tmp_path, program(tmp_path, GOLDEN, by))
     assert (status, episode.status, episode.stop_reason) == (0, "completed", "done")
@@ -111,7 +115,7 @@ def test_by_http_a_sessions_end_ends_nothing(tmp_path: Path, mode: str) -> None:
     assert (episode.stop_reason, episode.scores["path_correctness"]) == ("done", 1.0)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", LEGACY])
 def test_two_sessions_at_once_are_of_one_episode(tmp_path: Path, mode: str) -> None:
     async def both(url: str) -> None:
         async with http(url, mode) as first, http(url, mode) as second:

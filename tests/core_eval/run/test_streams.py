@@ -115,11 +115,24 @@ def drawn(tools: Sequence[Tool], row: EpisodeRow, db: str) -> list[tuple[str, st
     return calls
 
 
-def test_an_agent_draws_anew_for_each_task_and_each_agent_for_itself():
-    rows = run(
-        "--suite", "tasks.yaml", *(f"--agent={one}" for one in ("random", "mutated:0.99", "mutated:1"))
-    )
-    drawn = {(row.task, row.agent): calls_of(row) for row in rows}
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of a run of three agents that draw, on both tasks with seed 5."""
+    folder = tmp_path_factory.mktemp("first")
+    (folder / "tasks.yaml").write_text(json.dumps(TASKS))
+    agents = (f"--agent={one}" for one in ("random", "mutated:0.99", "mutated:1"))
+    command = ["run", "--rig", "sim", "--suite", str(folder / "tasks.yaml"), *agents, "--seed", "5"]
+    assert main([*command, "--db", str(folder / "first.db")]) == 0
+    return folder / "first.db"
+
+
+def rows_of(db: Path, agent: str = "") -> list[EpisodeRow]:
+    with LogReader(db) as reader:
+        return [row for row in reader.episodes() if row.agent.startswith(agent)]
+
+
+def test_an_agent_draws_anew_for_each_task_and_each_agent_for_itself(first: Path):
+    drawn = {(row.task, row.agent): calls_of(row, str(first)) for row in rows_of(first)}
     assert drawn["one", "random"] != drawn["two", "random"]
     assert drawn["one", "mutated:1"] != drawn["two", "mutated:1"]
     assert drawn["one", "mutated:0.99"] != drawn["one", "mutated:1"]
@@ -135,20 +148,21 @@ def test_the_world_draws_the_same_for_every_agent_and_anew_for_each_task_and_see
     }
 
 
-def test_the_same_seed_gives_the_same_episodes():
-    first, second = (run("--suite", "tasks.yaml", "--agent", "random", "--seed", "5") for _ in range(2))
-    assert [(calls_of(row), readings(row)) for row in first] == [
-        (calls_of(row), readings(row)) for row in second
+def test_the_same_seed_gives_the_same_episodes(first: Path):
+    before, db = rows_of(first, "random"), str(first)
+    again = run("--suite", "tasks.yaml", "--agent", "random", "--seed", "5")
+    assert [(calls_of(row), readings(row)) for row in again] == [
+        (calls_of(row, db), readings(row, db)) for row in before
     ]
 
 
-def test_a_replay_takes_the_streams_that_the_log_names():
-    for row in run("--suite", "tasks.yaml", "--agent", "mutated:0.5"):
+def test_a_replay_takes_the_streams_that_the_log_names(first: Path):
+    for row in rows_of(first, "mutated:0.99"):
         assert row.streams == STREAMS
-        logged = readings(row)
-        found = replayed(Path("pathrig.db"), row, row.world_seed)
-        assert found == logged[: len(found)]
-        assert replayed(Path("pathrig.db"), row, row.seed) != found
+        logged = readings(row, str(first))
+        found = replayed(first, row, row.world_seed)
+        assert found == logged[: len(found)] != []
+        assert replayed(first, row, row.seed) != found
 
 
 def test_a_recording_begins_with_its_own_task_and_seed(capsys: pytest.CaptureFixture[str]):

@@ -152,8 +152,9 @@ def test_a_cable_that_is_out_is_a_lost_link_and_no_safe_rig(
 
 
 def test_a_board_that_does_not_answer_the_question_is_not_safe(
-    board: FarmBot, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+    board: FarmBot, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 1.0)
     rig = rig_file(in_tmp, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=1.0)
     with open_rig(load_rig(str(rig))) as session:
         session.initialise("farm_rover", {}, 0, required=False)
@@ -357,7 +358,7 @@ def test_a_board_that_falls_mute_is_looked_for_and_ends_the_episode_as_a_lost_ca
     board: FarmBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 3.0)
+    monkeypatch.setattr(rig_session, "LINK_BACK_SECONDS", 1.0)
     rig = rig_file(tmp_path, "farmbot-serial", board.url, **SHORT_WAIT, move_seconds=1.0)
     muted = then(lambda: len(board.moves) > 0, lambda: setattr(board, "mute", True))
     assert run(rig, ("unlock_safety_mode", {}), ("move_to", PLANT_B), *[("sense_pose", {})] * 5) == 3
@@ -366,7 +367,7 @@ def test_a_board_that_falls_mute_is_looked_for_and_ends_the_episode_as_a_lost_ca
     (episode,) = json.loads(printed.out)["episodes"]
     # One call fails, not three.
     assert (episode["status"], episode["steps"]) == ("error", 2)
-    assert "the link is lost: " in printed.err and "does not answer; waited 3 s" in printed.err
+    assert "the link is lost: " in printed.err and "does not answer; waited 1 s" in printed.err
     with sqlite3.connect("log.db") as log:
         assert log.execute("SELECT status, error_code FROM step ORDER BY k DESC").fetchone() == (
             "fault",
