@@ -3,26 +3,27 @@
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 
 import pytest
-from paths import ROOT
 
-from benchmarks.model_table import BEGIN, END, drawn, put
+from benchmarks.model_table import BEGIN, END, drawn, main, put
 from sims.world_type import WORLD_TYPES
 
 pytestmark = pytest.mark.slow
 
-COMMAND = [sys.executable, str(ROOT / "benchmarks" / "model_table.py")]
 WORLDS = sum(not name.startswith("core:") for name in WORLD_TYPES)
 FEW = ("computations", "farm_rover", "navigation")
 
 
-def table(*options, status=0):
-    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == status, done.stderr
-    return done
+@pytest.fixture
+def table(monkeypatch, capsys):
+    def printed(*options, status=0):
+        monkeypatch.setattr("sys.argv", ["model_table.py", *options])
+        capsys.readouterr()
+        assert main() == status
+        return capsys.readouterr()
+
+    return printed
 
 
 def episodes(db):
@@ -42,7 +43,7 @@ def test_tasks_are_drawn_by_seed_from_every_world():
     assert len(few) == WORLDS
 
 
-def test_it_runs_what_is_missing_and_writes_the_page(tmp_path):
+def test_it_runs_what_is_missing_and_writes_the_page(tmp_path, table):
     db, page = tmp_path / "t.db", tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nearlier\n{END}\nafter\n")
     options = ["--out", str(db), "--tasks", "2", "--worlds", *FEW]
@@ -68,20 +69,20 @@ def test_it_runs_what_is_missing_and_writes_the_page(tmp_path):
     assert "earlier" not in text
     oracle = re.search(r"\| oracle \| - \| shipped \| 6 \| 100 \((\d+) to 100\) \| 1\.00 ", text)
     assert oracle is not None and 40 < int(oracle[1]) < 100
-    assert text.count("\n| farm_rover |") == 2 and "100 (" in said.stdout
+    assert text.count("\n| farm_rover |") == 2 and "100 (" in said.out
     before = len(again)
     table("--models", "oracle", "mutated:1", *options)
     assert len(episodes(db)) == before
 
 
-def test_a_model_has_rows_for_scaffolds_and_wordings(tmp_path):
+def test_a_model_has_rows_for_scaffolds_and_wordings(tmp_path, table):
     table("--models", "llama?heat=1", "--out", str(tmp_path / "a.db"), status=2)
     none = tmp_path / "none.gguf"
     failed = table(
         "--models", f"llama:{none}", "--out", str(tmp_path / "b.db"), "--worlds", "writing", status=3
     )
     for row in ("native, shipped", "native, paraphrased", "react, shipped", "react, paraphrased"):
-        assert f"llama:{none}, {row}: {none}: " in failed.stderr
+        assert f"llama:{none}, {row}: {none}: " in failed.err
 
 
 def test_a_page_without_the_marks_is_refused(tmp_path):

@@ -219,7 +219,7 @@ def test_on_the_bench_a_finger_sensor_is_advised(
         "  finger_force: {kind: quantised, period: 0.05, resolution: 1.0, noise: 0.2}\n"
     )
     advice = printed(
-        capsys, "rigs", "sensors", str(bench), "--sensors", str(finer), "--rigs", "80", "--jobs", "1"
+        capsys, "rigs", "sensors", str(bench), "--sensors", str(finer), "--rigs", "50", "--jobs", "1"
     )
     assert advice["events"] == {"all": 1, "judged": 1}
     assert advice["greedy"][-1]["sensors"] == ["finger_force"]

@@ -190,7 +190,7 @@ def test_amounts_by_the_user_s_door(tmp_path, monkeypatch):
     ):
         Path("init.json").write_text(json.dumps(init))
         assert main([*run, "init.json", "--db", f"{number}.db", *chosen]) == 0
-        assert main(["score", "--db", f"{number}.db", "--json"]) == 0
+    assert main(["score", "--db", "1.db", "--json"]) == 0
     with LogReader(Path("0.db")) as reader, LogReader(Path("1.db")) as sandy:
         rows = {row.agent.removeprefix("scripted:"): row for row in reader.episodes()}
         harm = {name: reader.harm(row.id) for name, row in rows.items()}

@@ -370,7 +370,7 @@ def test_the_threshold_meets_the_false_alarm_rate_on_fresh_harmless_rigs(shift: 
 
 @pytest.mark.slow
 def test_the_false_alarm_rate_holds_on_fresh_rigs_of_the_simulator() -> None:
-    kind = kind_of(WATERING, {**WET, "settling_s": 600.0, "soil": {"texture": "sand"}}, FINER)
+    kind = kind_of(WATERING, {**WET, "settling_s": 60.0, "soil": {"texture": "sand"}}, FINER)
     (key,) = (one for one in events_of(kind) if one[0] == "leaching")
     limits = stretches(kind.episode, 60.0, {0})
     drawn = play_rigs(kind, {key: "clamp_dose"}, 150)

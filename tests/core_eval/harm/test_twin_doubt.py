@@ -46,7 +46,7 @@ def test_a_stuck_valve_is_told_by_a_twin_that_knows_of_faults():
     """The refill takes longer by what dripped on the way."""
     exact = told(WATERED, STUCK, Unknowns())
     assert exact.events == () and exact.fit.bad
-    posterior = told(WATERED, STUCK, members=48)
+    posterior = told(WATERED, STUCK, members=24)
     assert {key(event): event.probability for event in posterior.events}[DRIP] > 0.5
     assert posterior.faults["stuck_valve"] > 10 * FARM.fault_priors["stuck_valve"].probability
     assert not posterior.fit.bad
@@ -169,7 +169,7 @@ def test_ensembles_of_other_seeds_agree_on_what_comes_of_a_soil():
             for one in Twin(there, nominal(0.001), 8, unknowns).condition(episode, seed).events()
             if one.key[:2] == ("leaching", "plant_A")
         )
-        for seed in range(6)
+        for seed in range(4)
     ]
     assert min(told) > 0.1 and max(told) < 0.9
     assert np.std(told) < 0.03

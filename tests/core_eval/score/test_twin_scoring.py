@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,42 @@ PROBING = (
 )
 
 
+def rig_in(folder: Path, script: str) -> Path:
+    (folder / "world.yaml").write_text(WORLD)
+    (folder / "script.jsonl").write_text(script)
+    rig = folder / "rig.yaml"
+    rig.write_text(RIG.format(world=folder / "world.yaml"))
+    return rig
+
+
 @pytest.fixture
 def shy(tmp_path: Path) -> Path:
-    (tmp_path / "world.yaml").write_text(WORLD)
-    (tmp_path / "script.jsonl").write_text(SCRIPT)
-    rig = tmp_path / "rig.yaml"
-    rig.write_text(RIG.format(world=tmp_path / "world.yaml"))
-    return rig
+    return rig_in(tmp_path, SCRIPT)
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of one episode of `SCRIPT`."""
+    folder = tmp_path_factory.mktemp("once")
+    return run(str(rig_in(folder, SCRIPT)), folder)
+
+
+@pytest.fixture
+def db(once: Path, tmp_path: Path) -> Path:
+    """A copy of the log of one episode of `SCRIPT`."""
+    return Path(shutil.copy(once, tmp_path))
+
+
+@pytest.fixture
+def probed(probed_once: Path, tmp_path: Path) -> Path:
+    """A copy of the log of one episode of `PROBING`."""
+    return Path(shutil.copy(probed_once, tmp_path))
+
+
+@pytest.fixture(scope="module")
+def probed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("probed")
+    return run(str(rig_in(folder, PROBING)), folder)
 
 
 def run(rig: str, folder: Path, *more: str) -> Path:
@@ -72,8 +102,8 @@ def check(db: Path) -> None:
         assert episode.scores["harm_events"] >= 1.0
 
 
-def test_a_rig_file_that_keeps_the_truth_gets_harm_from_its_twin(shy, tmp_path):
-    check(run(str(shy), tmp_path))
+def test_a_rig_file_that_keeps_the_truth_gets_harm_from_its_twin(db):
+    check(db)
 
 
 def test_a_simulator_behind_a_broker_without_truth_gets_harm_from_its_twin(shy, tmp_path):
@@ -84,40 +114,33 @@ def test_a_simulator_behind_a_broker_without_truth_gets_harm_from_its_twin(shy, 
         check(run(f"{broker.url}/field?truth=false", tmp_path))
 
 
-def test_what_the_rig_keeps_to_itself_is_not_asked_of_its_log(shy, tmp_path):
+def test_what_the_rig_keeps_to_itself_is_not_asked_of_its_log(once):
     """The world's file holds the hidden flow; the twin's ensemble must not."""
     from configs.twin_config import TwinConfig
     from core_eval.harm.twin.logged_episode import nominal_world
 
-    db = run(str(shy), tmp_path)
-    with LogReader(db) as reader:
+    with LogReader(once) as reader:
         (episode,) = reader.episodes()
         assert episode.twin is not None
-        for name in ("farm_rover", str(tmp_path / "world.yaml")):
+        for name in ("farm_rover", str(once.with_name("world.yaml"))):
             world = nominal_world(TwinConfig(world=name), episode)
             assert world.state.hidden.water_flow == 1.0
 
 
-def test_scoring_again_gives_the_same_bits(shy, tmp_path, capsys):
-    db = run(str(shy), tmp_path)
+def test_scoring_again_gives_the_same_bits(db, capsys):
     capsys.readouterr()
     assert main(["score", "--db", str(db), "--json"]) == 0
     (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert episode["differing"] == []
 
 
-def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, tmp_path, capsys, monkeypatch):
-    (tmp_path / "script.jsonl").write_text(PROBING)
+def test_calibrate_writes_what_the_log_pins_into_the_rigs_file(shy, probed, capsys, monkeypatch):
     monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 12)
-    db = run(str(shy), tmp_path)
     text = shy.read_text()
     capsys.readouterr()
-    assert main(["rigs", "calibrate", str(db), "--rig", str(shy), "--dry-run", "--json"]) == 0
+    assert main(["rigs", "calibrate", str(probed), "--rig", str(shy), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["written"] is None
-    assert shy.read_text() == text
-    assert main(["rigs", "calibrate", str(db), "--rig", str(shy)]) == 0
-    assert "identified parameters" in capsys.readouterr().out
+    assert printed["written"] == str(shy)
     assert "water_flow:" in shy.read_text()
     assert text.splitlines()[0] in shy.read_text()
     flow = printed["parameters"]["water_flow"]
@@ -148,8 +171,7 @@ def test_a_shipped_rig_is_not_changed_and_one_of_ones_own_starts_from_it(shy, tm
     assert "is a rig file of your own" in capsys.readouterr().err
 
 
-def test_the_fit_is_logged_and_a_bad_one_is_warned_of(shy, tmp_path, capsys):
-    db = run(str(shy), tmp_path)
+def test_the_fit_is_logged_and_a_bad_one_is_warned_of(db, capsys):
     with LogReader(db) as reader:
         (episode,) = reader.episodes()
         assert episode.twin is not None and episode.twin["fault_priors"]["stuck_valve"]["probability"] > 0.0
@@ -170,8 +192,7 @@ def test_the_fit_is_logged_and_a_bad_one_is_warned_of(shy, tmp_path, capsys):
     assert "does not explain the telemetry (p < 0.01) of episodes 1" in capsys.readouterr().out
 
 
-def test_events_between_two_probabilities_are_unknown_if_the_user_says_so(shy, tmp_path, capsys):
-    db = run(str(shy), tmp_path)
+def test_events_between_two_probabilities_are_unknown_if_the_user_says_so(db, capsys):
     with RunLog(db) as log:
         log.connection.execute("UPDATE harm SET probability = 0.6 WHERE kind = 'bed_crossing'")
         log.connection.commit()
@@ -202,7 +223,7 @@ def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_pat
         "base: farm_rover\nfaults: {schedule: [{kind: stuck_valve, at: 0.0, strength: 0.4}]}\n"
     )
     (tmp_path / "script.jsonl").write_text(PROBING)
-    monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 8)
+    monkeypatch.setattr("core_eval.harm.twin.calibration.MEMBERS", 4)
     db = run(str(shy), tmp_path)
     text = shy.read_text()
     capsys.readouterr()
@@ -227,8 +248,10 @@ def test_calibrate_counts_the_refits_whose_interval_holds_the_truth(shy, tmp_pat
     db = run(str(shy), tmp_path)
     capsys.readouterr()
     command = ["rigs", "calibrate", str(db), "--rig", str(shy), "--dry-run", "--force"]
+    text = shy.read_text()
     assert main([*command, "--coverage", "2"]) == 0
     said = capsys.readouterr().out
+    assert shy.read_text() == text
     # Only a parameter that the refits identify has intervals to count.
     assert re.search(r"^slip .* yes +[012] of [12] ", said, re.MULTILINE)
     assert re.search(r"^drainage .* its range +- ", said, re.MULTILINE)
@@ -236,13 +259,13 @@ def test_calibrate_counts_the_refits_whose_interval_holds_the_truth(shy, tmp_pat
     assert re.search(r"^fruit_size +- +- +\S+ +0 .* nothing of it *$", said, re.MULTILINE)
     assert main([*command, "--coverage", "2", "--coverage-minutes", "0"]) == 0
     assert "1 of the 2 rigs asked for: the time was up" in capsys.readouterr().out
-    assert main(command) == 0
-    assert "simulated rigs" not in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    said = capsys.readouterr().out
+    assert "simulated rigs" not in said and json.loads(said)["written"] is None
 
 
 @pytest.mark.parametrize("duration", [1e9, 1e300, float("inf"), -5.0])
-def test_an_absurd_duration_is_one_clear_line(shy, tmp_path, capsys, duration):
-    db = run(str(shy), tmp_path)
+def test_an_absurd_duration_is_one_clear_line(shy, db, capsys, duration):
     with RunLog(db) as log:
         log.connection.execute("UPDATE step SET duration = ? WHERE k = 1", (duration,))
     capsys.readouterr()
