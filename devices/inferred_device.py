@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, JsonValue, create_model
 
-from core_eval.path.symbols import ANY_ARGUMENTS
 from devices.device_type import DeviceType
 from devices.tool import Effect, Tool, ToolArguments, ToolResult
 
@@ -57,6 +56,8 @@ def device_from_alphabet(name: str, automaton: TaskAutomaton) -> DeviceType:
 
 
 def _arguments(tool: str, symbols: list[Symbol]) -> type[ToolArguments]:
+    from core_eval.path.symbols import ANY_ARGUMENTS
+
     kinds: dict[str, set[str]] = {}
     for symbol in symbols:
         example = symbol.example()
