@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
+from sims.farm_rover.dynamics import Activity
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.geometry import Point, Shape
 from sims.farm_rover.route import Ground, nearest_clear, plan_route
@@ -202,8 +203,22 @@ class DriveControl:
             return self._aside((x, y), yaw, lost + self._slip() * (drive.travel(t - started) - behind))
 
         seconds, tick = min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S
-        fastest = rover.speed * drive.pace * (1.0 + rover.side_slip)
-        self._execution.run(move, seconds, tick, Track(point_at, fastest))
+        track = Track(point_at, rover.speed * drive.pace * (1.0 + rover.side_slip))
+        if near and self._farm.hurries:
+            self._roll_up_to(near, move, seconds, track)
+        else:
+            self._execution.run(move, seconds, tick, track)
+
+    def _roll_up_to(self, near: list[Shape], move: Activity, seconds: float, track: Track) -> None:
+        """Drive in one step for as long as nothing can be touched, and in steps of `CONTACT_TICK_S` then."""
+        clock, radius, grid = self._farm.clock, self._farm.world.rover.radius, Clock.to_ticks(CONTACT_TICK_S)
+        end = clock.ticks + Clock.to_ticks(seconds)
+        while clock.ticks < end:
+            pose = self._farm.state.pose
+            gap = min(shape.distance((pose.x, pose.y)) for shape in near) - radius
+            free = clock.ticks + Clock.to_ticks(max(0.0, gap) / track.speed) - 1
+            until = min(end, max(free // grid, clock.ticks // grid + 1) * grid)
+            self._execution.run(move, Clock.to_seconds(until - clock.ticks), TICK_S, track)
 
     def _slip(self, faults: FaultSchedule | None = None) -> float:
         fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))

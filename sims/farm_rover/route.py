@@ -87,25 +87,23 @@ def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] |
     if ground.sees(start, goal):
         return (start, goal)
     nodes, edges = _graph(ground)
-    to_goal = {i: math.dist(node, goal) for i, node in enumerate(nodes) if ground.sees(node, goal)}
-    best: dict[int, float] = {}
     came_from: dict[int, int] = {}
-    queue: list[tuple[float, int, int]] = [
-        (math.dist(start, node), i, -1) for i, node in enumerate(nodes) if ground.sees(start, node)
-    ]
+    queue = [(math.dist(start, node), i, -1) for i, node in enumerate(nodes)]
     heapq.heapify(queue)
     shortest, last = math.inf, -1
     while queue:
         length, node, before = heapq.heappop(queue)
         if length >= shortest:
             break
-        if node in best:
+        # What is seen from start and goal is only found out of corners that may be on the route.
+        if node in came_from or (before < 0 and not ground.sees(start, nodes[node])):
             continue
-        best[node], came_from[node] = length, before
-        if node in to_goal and length + to_goal[node] < shortest:
-            shortest, last = length + to_goal[node], node
+        came_from[node] = before
+        whole = length + math.dist(nodes[node], goal)
+        if whole < shortest and ground.sees(nodes[node], goal):
+            shortest, last = whole, node
         for after, step in edges[node]:
-            if after not in best:
+            if after not in came_from:
                 heapq.heappush(queue, (length + step, after, node))
     if last < 0:
         return None
