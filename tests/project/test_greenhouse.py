@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clean_venv import ROOT, CleanVenv, build_wheel, kit_wheel
+from clean_venv import ROOT, CleanVenv, build_wheel
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -19,8 +19,8 @@ TASKS = {"air_the_greenhouse", "warm_up", "lamp_for_an_hour", "cool_down", "read
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> CleanVenv:
     folder = tmp_path_factory.mktemp("greenhouse")
-    made = CleanVenv(folder / "venv", base=True)
-    made.install(kit_wheel(), build_wheel(EXAMPLE, folder / "world"))
+    made = CleanVenv(folder / "venv", kit=True)
+    made.install(build_wheel(EXAMPLE, folder / "world"))
     return made
 
 

@@ -25,15 +25,20 @@ class CleanVenv:
 
     Args:
         folder: where it is made.
-        base: with the base dependencies, which all such environments share: to compile them takes seconds.
+        kit: with the kit's wheel and its base dependencies, which all such environments share: to install and
+            to compile them takes seconds.
     """
 
-    def __init__(self, folder: Path, *, base: bool = False) -> None:
+    def __init__(self, folder: Path, *, kit: bool = False) -> None:
         self.folder = folder
         venv.create(folder, with_pip=False)
-        if base:
+        if kit:
+            installed = kit_wheel().parent.with_name("site")
             (site,) = folder.glob("lib/python*/site-packages")
-            (site / "base.pth").write_text(f"{base_dependencies()}\n")
+            (site / "kit.pth").write_text(f"{base_dependencies()}\n{installed}\n")
+            _, _, script = (installed / "bin" / "pathrig").read_text(encoding="utf-8").partition("\n")
+            (folder / "bin" / "pathrig").write_text(f"#!{folder}/bin/python\n{script}")
+            (folder / "bin" / "pathrig").chmod(0o755)
 
     def install(self, *requirements: str | Path, finds: Sequence[Path] = ()) -> None:
         """Install from `build/wheels` and the folders `finds`, and from nowhere else."""
@@ -70,7 +75,7 @@ def base_dependencies() -> Path:
 
 
 def kit_wheel() -> Path:
-    """The wheel of the kit, which is built once for what the checkout holds now."""
+    """The wheel of the kit, which is built once for what the checkout holds now, and installed beside."""
     held = hashlib.sha256(sys.version.encode())
     files = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*"))
     for path in (*files, *map(ROOT.joinpath, BESIDE)):
@@ -84,7 +89,9 @@ def kit_wheel() -> Path:
                 shutil.rmtree(old)
             partial = ROOT / "build" / "kit.partial"
             shutil.rmtree(partial, ignore_errors=True)
-            build_wheel(ROOT, partial)
+            command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+            command += ["--no-index", "--no-deps", "--no-compile", "--target", str(partial / "site")]
+            subprocess.run([*command, str(build_wheel(ROOT, partial))], check=True, timeout=110)
             partial.rename(folder)
     [wheel] = folder.glob("wheel/*.whl")
     return wheel

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from clean_venv import CleanVenv, build_wheel, kit_wheel
+from clean_venv import CleanVenv, build_wheel
 
 from core_eval.cli.main import main
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 def test_a_new_world_is_installed_verified_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     assert main(["worlds", "new", "cistern"]) == 0
-    clean = CleanVenv(tmp_path / "venv", base=True)
-    clean.install(kit_wheel(), build_wheel(tmp_path / "cistern", tmp_path / "world"))
+    clean = CleanVenv(tmp_path / "venv", kit=True)
+    clean.install(build_wheel(tmp_path / "cistern", tmp_path / "world"))
     tasks = tmp_path / "cistern" / "pathrig_cistern" / "tasks" / "tasks.yaml"
     verified = clean.run("pathrig", "tasks", "verify", str(tasks), cwd=tmp_path)
     assert verified.returncode == 0 and "remark:" not in verified.stdout, verified.stdout + verified.stderr
