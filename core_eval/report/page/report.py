@@ -59,7 +59,7 @@ def html_pages(
     harm = {one.row.id: one for one in read_harm(reader, tracked("reading harm", episodes, len(episodes)))}
     whole = len(episodes) <= in_one
     folder = "" if whole else "episodes/" if index == "index.html" else f"{Path(index).stem}-episodes/"
-    with Stories(reader.path, folder, index, episodes, harm, runs, finish) as pages:
+    with Stories(reader.path, folder, index, episodes, harm, runs, environment, finish) as pages:
         late = {row.id for row in drawn}
         early = iter(()) if whole else pages.pages(harm.keys() - late)
         drawings = close_drawings(reader, tracked("drawing harm", drawn, len(drawn)))

@@ -12,14 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from jinja2 import Template
+from jinja2 import Environment
 from markupsafe import Markup
 
 from core_eval.log import EpisodeRow, LogReader, RunRow
 from core_eval.report.page.episode import episode_view
-from core_eval.report.page.templating import environment_of_pages, tool_sets_of
+from core_eval.report.page.templating import tool_sets_of
 from core_eval.report.pictures.event_pictures import EventPicture
 from core_eval.report.tables.harm_summary import EpisodeHarm
+from sims.world_type import WORLD_TYPES
 
 FEWEST = 50
 """Fewer pages are written by this process alone."""
@@ -51,6 +52,7 @@ class Stories:
         episodes: in the order of the pages' links.
         harm: by episode.
         runs: by id.
+        environment: the templates.
         finish: called with each page, in the process that made it.
     """
 
@@ -60,6 +62,7 @@ class Stories:
     episodes: Sequence[EpisodeRow]
     harm: Mapping[int, EpisodeHarm]
     runs: Mapping[int, RunRow]
+    environment: Environment
     finish: Finish
 
     def __post_init__(self) -> None:
@@ -99,9 +102,17 @@ class Stories:
         if jobs < 2 or len(self.episodes) < FEWEST:
             return map(self.page, shown)
         if self._pool is None:
+            self._load()
             fork = multiprocessing.get_context("fork")
             self._pool = ProcessPoolExecutor(jobs, fork, initializer=_inherit, initargs=(self,))
         return self._pool.map(_page, shown, chunksize=CHUNK)
+
+    def _load(self) -> None:
+        """Load what every process would load for itself: the templates, and the episodes' worlds."""
+        for name in self.environment.list_templates(("css", "j2")):
+            self.environment.get_template(name)
+        for world in {row.world for row in self.episodes if row.world is not None}:
+            WORLD_TYPES.get(world)
 
     def page(self, shown: Shown) -> Page:
         """Return the page of an episode, finished."""
@@ -112,7 +123,7 @@ class Stories:
             self._reader.forget_automata()
         run = self.runs.get(row.run_id)
         story = episode_view(self._reader, self.harm[row.id], run, drawings, pictures)
-        text = self._template.render(
+        text = self.environment.get_template("episode.html.j2").render(
             file=self.log.name,
             folder=None,
             story=story,
@@ -126,10 +137,6 @@ class Stories:
     @cached_property
     def _reader(self) -> LogReader:
         return LogReader(self.log)
-
-    @cached_property
-    def _template(self) -> Template:
-        return environment_of_pages().get_template("episode.html.j2")
 
 
 _inherited: list[Stories] = []
