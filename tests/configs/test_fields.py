@@ -117,12 +117,12 @@ def derived_in(state: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", sorted(WORLD_TYPES))
 def test_another_value_comes_by_every_door_and_changes_what_it_names(
     name: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each field is overridden by day; by the doors of files come all by night, and every fifth by day."""
+    """Each field is overridden by day; by the doors of files come all by night, and every tenth by day."""
     monkeypatch.chdir(tmp_path)
     world, start = rich(name), start_of(name)
     before = world.state.model_dump(mode="json")

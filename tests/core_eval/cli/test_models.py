@@ -130,7 +130,7 @@ def test_models_that_ship_are_listed(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_same_weights_agree_and_others_are_told(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of one name, and with options in it.
     copy = tmp_path / SHIPPED_MODEL.name
@@ -140,6 +140,7 @@ def test_the_same_weights_agree_and_others_are_told(
     found = json.loads(capsys.readouterr().out)
     assert [one["agrees"] for one in found] == [True] * 3
     assert all(one["prompt_tokens"][0] == one["prompt_tokens"][1] > 100 for one in found)
+    monkeypatch.setattr("core_eval.cli.models.AGREED_ON", ())
     call = completion({"tool_calls": [tool_call("lock_safety_mode", "{}")]}, usage={"prompt_tokens": 9})
     with serving((200, call)) as (_, spec):
         assert main(["models", "check", "demo", "--agree", f"{spec}?max_steps=2"]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,19 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    db = tmp_path_factory.mktemp("long") / "long.db"
+    run = ["run", "--task", "users_change_and_verify", "--rig", "sim:crud", "--agent", "mutated:0.9"]
+    assert main([*run, "--episodes", "41", "--db", str(db)]) == 0
+    return db
+
+
 @pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def log(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    run = ["run", "--task", "users_change_and_verify", "--rig", "sim:crud", "--agent", "mutated:0.9"]
-    assert main([*run, "--episodes", "41", "--db", "long.db"]) == 0
-    capsys.readouterr()
-    return tmp_path / "long.db"
+    return Path(shutil.copy(made, tmp_path))
 
 
 def listed(said: str) -> list[int]:

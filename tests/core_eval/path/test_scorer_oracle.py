@@ -64,8 +64,9 @@ def test_any_task_and_trace(way, shape, rng):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_thousands_of_seeded_tasks_and_traces(way, shape):
-    for seed in range(1000):
+@pytest.mark.parametrize("seeds", [range(300), pytest.param(range(300, 1000), marks=pytest.mark.nightly)])
+def test_thousands_of_seeded_tasks_and_traces(way, shape, seeds):
+    for seed in seeds:
         draw_and_check(Random(seed), shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -137,13 +138,16 @@ def judge(task_id: str, way: str) -> tuple[Any, Any]:
     assert task.world is not None
     seed = world_stream(STREAMS, 0, task.id)
     simulator = make_simulator(task.world, seed)
-    simulator.init(task.init, seed)
-    made = []
-    for call in calls_of(way):
-        outcome = simulator.execute(call.name, call.arguments, Event())
-        made.append(Call(call.name, call.arguments, outcome.status))
-    scores = score_path(task.automaton, made, idle=task.idle_writes(seed))
-    return scores, try_calls(task, simulator, calls_of(way), seed)
+    outcome = try_calls(task, simulator, calls_of(way), seed)
+    made = [replace(call, status="ok") for call in calls_of(way)]
+    if outcome.refused is not None:
+        # It ends at the first refusal; an agent goes on.
+        simulator.init(task.init, seed)
+        made = [
+            replace(call, status=simulator.execute(call.name, call.arguments, Event()).status)
+            for call in made
+        ]
+    return score_path(task.automaton, made, idle=task.idle_writes(seed)), outcome
 
 
 @pytest.mark.slow

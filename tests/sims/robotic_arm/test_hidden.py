@@ -33,11 +33,14 @@ def test_the_nominal_hidden_parameters_change_nothing():
 
 @pytest.mark.slow
 def test_a_rig_that_does_not_know_itself_answers_in_the_same_words():
+    def told(init=None):
+        simulator, _ = arm(init)
+        script = (pick("box_small"), place("bin_left"), ("home", {}))
+        return [do(simulator, tool, **arguments).value for tool, arguments in script]
+
+    plain = told()
     for hidden in ({"mass": 1.2}, {"friction": 0.7}, {"grip_force": 0.8}):
-        plain, _ = arm()
-        other, _ = arm({"hidden": hidden})
-        for tool, arguments in (pick("box_small"), place("bin_left"), ("home", {})):
-            assert do(plain, tool, **arguments).value == do(other, tool, **arguments).value
+        assert told({"hidden": hidden}) == plain
 
 
 @pytest.mark.parametrize(("share", "holds"), [(1.35, True), (0.98, False)])
@@ -157,7 +160,7 @@ def test_a_pushed_box_is_felt_by_a_fitted_bumper():
 
 @pytest.mark.slow
 def test_a_lost_share_of_samples_is_lost():
-    script = [pick("cup"), place("bin_left"), pick("cup"), place("bin_right")]
+    script = [pick("cup"), place("bin_left")]
     _, kept = run(script)
     _, some = run(script, {"hidden": {"dropout": 0.3}})
     slots = [sum(s.sensor.startswith("at_slot") for s in samples) for samples in (kept, some)]
@@ -234,9 +237,20 @@ CALLS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(CALLS, st.floats(0.6, 1.4), st.floats(0.7, 1.2))
 def test_no_episode_crashes_and_all_numbers_stay_finite(calls, friction, grip):
+    check_numbers(calls, friction, grip)
+
+
+@pytest.mark.nightly
+@settings(max_examples=60)
+@given(CALLS, st.floats(0.6, 1.4), st.floats(0.7, 1.2))
+def test_no_episode_of_many_crashes(calls, friction, grip):
+    check_numbers(calls, friction, grip)
+
+
+def check_numbers(calls, friction, grip):
     simulator, _ = arm(
         {
             "hidden": {"friction": friction, "grip_force": grip},
