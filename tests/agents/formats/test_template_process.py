@@ -40,7 +40,7 @@ LARGE = {
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-    monkeypatch.setattr(chat_template, "SECONDS", 1.0)
+    monkeypatch.setattr(chat_template, "SECONDS", 0.5)
     monkeypatch.setattr(chat_template, "LOAD_SECONDS", 1.0)
 
 
@@ -75,7 +75,7 @@ def test_one_that_takes_much_memory_is_refused(what):
 @pytest.mark.slow
 def test_one_that_does_so_only_for_some_conversation_ends_that_answer():
     template = ChatTemplate("{% if messages[1].content == 'Loop.' %}" + ENDLESS + "{% endif %}" + QWEN25)
-    with pytest.raises(BackendError, match=r"takes more than 1\.0 s of processor time"):
+    with pytest.raises(BackendError, match=r"takes more than 0\.5 s of processor time"):
         template.render([MESSAGES[0], {"role": "user", "content": "Loop."}], FARM_ROVER.schemas())
     assert "Go." in template.render(MESSAGES, FARM_ROVER.schemas())
 
