@@ -30,10 +30,10 @@ def once_wrong(name):
 
 def session(folder: Path, tests: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """Exit status and output of a session with these tests, whose pauses are short."""
-    (folder / "conftest.py").write_text(CONFTEST + "import reruns\n")
+    (folder / "conftest.py").write_text(CONFTEST + "import reruns\nreruns.PAUSE_SECONDS = 0\n")
     (folder / "test_it.py").write_text(SOMETIMES + tests)
     monkeypatch.setenv("PYTEST_ADDOPTS", "")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reruns-delay", "0", "."]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100)
     return done.returncode, done.stdout
 

@@ -13,6 +13,7 @@ WALL_CLOCK = ("broker", "serial", "firmware", "browser")
 """Their subjects run beside the test, on the wall clock: a busy machine can starve them past any deadline."""
 OF_STOPS = ("stop", "safe", "kill", "freez", "frozen", "watchdog", "valve", "hang", "cable", "keeper")
 """Words in the name of a test that is about a stop, besides those marked `stops`."""
+PAUSE_SECONDS = 5
 MOST_RERUNS = 5
 """Reruns after which a session has failed."""
 
@@ -27,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that run again, once, after a pause."""
     for item in items:
         if runs_again(item):
-            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=5))
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=PAUSE_SECONDS))
 
 
 def _reruns(config: pytest.Config) -> int:
