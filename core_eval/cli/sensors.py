@@ -87,6 +87,7 @@ def sensors(
                 on_done=lambda _: advance(1),
             )
     told = [one for one in detected if one.detection is not None]
+    rest = [one for one in detected if one.detection is None]
     if not told:
         why = sensor_advice.why_not(detected, drawn)
         raise UsageError(f"{target}: none of {len(detected)} events can be judged: {why}")
@@ -118,8 +119,7 @@ def sensors(
     of_all = "" if len(told) == total else f" of {total}"
     screen.print(Text(f"{len(told)} harm events{of_all}; detection at 5 % false alarms; chance detects 5 %"))
     screen.print(Text(sensor_advice.conclusion(told, greedy, prices.currency), style="bold"))
-    if len(told) < len(chosen):
-        rest = [one for one in detected if one.detection is None]
+    if rest:
         screen.print(Text(f"{len(rest)} more cannot be judged: {sensor_advice.why_not(rest, drawn)}"))
     _print_candidates(
         screen, {kind: advisor.choice((kind,)) for kind in found.specs}, found.pieces, greedy[0]

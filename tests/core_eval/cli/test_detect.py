@@ -11,7 +11,7 @@ import pytest
 
 from configs.suites import HAZARDS, read_suite
 from core_eval.cli.main import main
-from core_eval.harm.detection.advice import Choice
+from core_eval.harm.detection.advice import Advisor, Choice
 from core_eval.log import LogReader
 from core_eval.run import sensor_advice
 from core_eval.run.config import RunConfig
@@ -157,6 +157,21 @@ def test_advice_buys_what_shows_the_harm(
     assert told["greedy"][-1]["sensors"] == ["leaf_wetness"] == told["exact"][-1]["sensors"]
     assert told["exact"][0]["detectable"] < 1.0 and told["exact"][-1]["detectable"] == 1.0
     assert "+ leaf_wetness" in "".join(ElementTree.parse(curve).getroot().itertext())
+
+
+def test_two_events_that_are_judged_as_one_leave_none_over(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of one kind, entity and call are one for a drawn rig."""
+    with LogReader(log) as reader:
+        chosen, total = sensor_advice.chosen_events(reader, 1)
+    monkeypatch.setattr(sensor_advice, "chosen_events", lambda *_: (chosen * 2, total))
+    judged: Any = SimpleNamespace(episode=1, share=0.5, detection=1.0)
+    monkeypatch.setattr(
+        sensor_advice, "advise", lambda _, __, found, **___: (Advisor((), found.prices), [judged])
+    )
+    assert main(["rigs", "sensors", str(log)]) == 0
+    assert "cannot be judged" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
