@@ -249,10 +249,11 @@ def same_future(one: Snapshot, other: Snapshot) -> bool:
     """
     if one.sensors != other.sensors or one.parts.keys() != other.parts.keys():
         return False
-    return all(_same(one.parts[name], other.parts[name], set()) for name in one.parts.keys() - UNLIKE)
+    return all(_same(one.parts[name], other.parts[name], {}) for name in one.parts.keys() - UNLIKE)
 
 
-def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
+def _same(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
+    """Return whether two parts are equal; `seen` keeps the pairs alive, as another could get a freed one's id."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -260,7 +261,7 @@ def _same(one: Any, other: Any, seen: set[tuple[int, int]]) -> bool:
     pair = id(one), id(other)
     if pair in seen:
         return True
-    seen.add(pair)
+    seen[pair] = one, other
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, Mapping):

@@ -206,7 +206,8 @@ def test_the_ledger_counts_what_outlasts_the_record_up_to_the_rules_time():
         ledger.end_record(record_end)
         ledger.note("k", "on", 0, record_end, record_end + 20.0, 2.0, 40.0)
         ledger.note("k", "on", 0, record_end + 20.0, record_end + 30.0, 2.0, 20.0)
-        ledger.run_out(record_end + 30.0)
+        ledger.note("k", "on", 0, record_end + 30.0, record_end + 40.0, 2.0, 20.0)
+        ledger.run_out(record_end + 40.0)
         over, on = ledger.events
         assert (over.t_end, over.t_record, over.trend) == (1.0, None, None)
         assert on.t_record == record_end and on.trend is Trend.STEADY

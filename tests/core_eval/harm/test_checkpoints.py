@@ -18,6 +18,8 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.text.values import alike
 from sims.farm_rover.simulator import FarmSimulator
 from sims.robotic_arm.simulator import ArmSimulator
+from sims.snapshots import Snapshot
+from sims.software.remedies import Deed, History
 
 pytestmark = pytest.mark.slow
 
@@ -142,6 +144,21 @@ def test_a_counterfactual_that_is_the_episode_again_ends_there() -> None:
     player.simulator.state_dict()
     assert same_future(player.simulator.snapshot(), points[1].snapshot)
     assert not same_future(points[0].snapshot, points[1].snapshot), "time has passed"
+
+
+def test_a_difference_in_the_last_of_many_parts_is_a_different_future() -> None:
+    """What is made for the comparison alone is freed, and the next gets its address: that is no equality."""
+
+    def snapshot(length: int, *, void: bool) -> Snapshot:
+        history = History()
+        for k in range(length):
+            parts = {"amount": k, "to": f"payee {k}"}
+            history.deeds.append(Deed(k, k + 0.5, f"tool {k}", parts, void and k == length - 1))
+        return Snapshot({"history": history}, ())
+
+    for length in range(1, 60):
+        assert same_future(snapshot(length, void=True), snapshot(length, void=True))
+        assert not same_future(snapshot(length, void=False), snapshot(length, void=True))
 
 
 def test_states_are_alike_but_for_rounding() -> None:
