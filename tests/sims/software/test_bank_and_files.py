@@ -200,3 +200,8 @@ SIZE = ("get_file_size", {"filename": "todo.txt"})
 )  # fmt: skip
 def test_the_rules_of_the_file_system(script, expected):
     assert harm_of("file_management", script) == expected
+
+
+def test_a_deviation_whose_trace_is_gone_by_the_next_call_had_an_effect():
+    report = judged("file_management", [copy("report.txt", "same.txt"), copy("report.txt", "same.txt"), LIST])
+    assert [(one.effect, one.observed) for one in report.deviations] == [(True, False), (False, False)]
