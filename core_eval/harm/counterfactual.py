@@ -253,7 +253,7 @@ def same_future(one: Snapshot, other: Snapshot) -> bool:
 
 
 def _same(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
-    """Return whether two parts are equal; `seen` keeps the pairs alive, as another could get a freed one's id."""
+    """Return whether two parts are equal; `seen` keeps pairs alive, as another could get a freed one's id."""
     if one is other:
         return True
     if type(one) is not type(other):
