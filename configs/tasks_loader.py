@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
-from itertools import starmap
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -302,7 +301,7 @@ def _entries(path: Path) -> Iterator[_Entry]:
     text = _text(path)
     if not is_core_text(text):
         return _yaml_entries(path, text)
-    return starmap(_Entry, core_builds(path, text))
+    return (_Entry(*one) for one in core_builds(path, text))
 
 
 def _text(path: Path) -> str:
@@ -319,7 +318,7 @@ _parsed = lru_cache(maxsize=64)(load_yaml)
 def _yaml_entries(path: Path, text: str) -> Iterator[_Entry]:
     file = _parsed(path, text)
     if "core" in file.data:
-        yield from starmap(_Entry, aliased_builds(file))
+        yield from (_Entry(*one) for one in aliased_builds(file))
         return
     if is_gold_file(file):
         raise file.error("its tasks have no world, and are for `pathrig score --tasks` alone")

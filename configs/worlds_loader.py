@@ -203,3 +203,13 @@ def make_simulator(world: World, seed: int = 0) -> Simulator[Any]:
         return world.type.simulator(world.state, seed)
     except WorldError as error:
         raise ConfigError(str(error)) from None
+
+
+def spreads_of(world: World) -> Mapping[str, Variation]:
+    """Return the spreads of a logged world's file, or of the shipped world of its kind."""
+    if world.spreads:
+        return world.spreads
+    try:
+        return load_world(world.name).spreads
+    except ConfigError:
+        return load_world(world.type.name).spreads

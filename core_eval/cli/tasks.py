@@ -15,8 +15,7 @@ from configs.suites import every_task, read_suite
 from configs.tasks_loader import load_task
 from core_eval.cli import tasks_from_gold, tasks_learn, tasks_verify
 from core_eval.cli.output import Json, UsageError, console, print_faults, print_json, write_file
-from core_eval.log import LogReader
-from core_eval.log.rows import logged_calls
+from core_eval.log import LogReader, logged_calls
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
 from core_eval.report.pictures.automaton_dot import to_dot

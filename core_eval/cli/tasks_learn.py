@@ -16,8 +16,7 @@ from rich.text import Text
 from core_eval.cli.output import Json, UsageError, console, print_json, replaced_file
 from core_eval.learn.judging import Judged, leave_one_out
 from core_eval.learn.merging import LearnedTask, learn
-from core_eval.log import CHARGED, EpisodeRow, LogError, LogReader, charged
-from core_eval.log.rows import logged_calls
+from core_eval.log import CHARGED, EpisodeRow, LogError, LogReader, charged, logged_calls
 from core_eval.path.calls import Call
 from core_eval.report.tables.fitted_table import Hanging, Table
 from core_eval.report.tables.scorings import notes

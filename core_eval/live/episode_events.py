@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from core_eval.log import EpisodeRow, QuestionRow, SampleRow, StepRow
-from core_eval.log.rows import logged_calls
+from core_eval.log import EpisodeRow, QuestionRow, SampleRow, StepRow, logged_calls
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.scorer import OnlineScorer
 from core_eval.report.pictures.automaton_drawing import narrow_drawing

@@ -24,8 +24,7 @@ from core_eval.live.episode_events import (
     step_data,
 )
 from core_eval.live.history import PAST, History
-from core_eval.log import NO_AUTOMATON, EpisodeRow, LogError, LogReader, SampleRow, StepRow
-from core_eval.log.rows import logged_calls
+from core_eval.log import NO_AUTOMATON, EpisodeRow, LogError, LogReader, SampleRow, StepRow, logged_calls
 from core_eval.path.calls import Call
 from core_eval.path.scorer import OnlineScorer
 from core_eval.run.config import RunConfig

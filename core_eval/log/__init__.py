@@ -27,6 +27,7 @@ from core_eval.log.rows import (
     Intent,
     MachineCost,
     MessageRow,
+    Observation,
     PairRow,
     PromptRow,
     QuestionRow,
@@ -38,6 +39,7 @@ from core_eval.log.rows import (
     TruthRow,
     Turn,
     Verdict,
+    logged_calls,
 )
 from core_eval.log.writer import EpisodeLog, RunLog
 
@@ -69,6 +71,7 @@ __all__ = [
     "LogReader",
     "MachineCost",
     "MessageRow",
+    "Observation",
     "PairRow",
     "PromptRow",
     "QuestionRow",
@@ -85,6 +88,7 @@ __all__ = [
     "blameless",
     "charged",
     "ignore",
+    "logged_calls",
     "unseen",
     "untracked",
 ]

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from configs.errors import ConfigError
-from configs.variation import Variation
-from configs.worlds_loader import World, load_world, make_simulator, merged_state
+from configs.worlds_loader import make_simulator, merged_state, spreads_of
 from core_eval.harm.detection.detect import ENOUGH, NULL, TRAINING, Detection, detect
 from core_eval.harm.detection.rigs import Key, Kind
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
@@ -23,8 +22,7 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, no
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.unanswered import resolve
 from core_eval.harm.verdict import Thresholds, detected
-from core_eval.log import EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.log.rows import Observation
+from core_eval.log import EpisodeRow, HarmRow, LogReader, Observation, StepRow
 
 Event = tuple[int, str, str, float]
 """Episode, kind, entity and start of an event."""
@@ -217,13 +215,3 @@ def _kind(
         priors,
         spreads_of(world),
     )
-
-
-def spreads_of(world: World) -> Mapping[str, Variation]:
-    """Return the spreads of a logged world's file, or of the shipped world of its kind."""
-    if world.spreads:
-        return world.spreads
-    try:
-        return load_world(world.name).spreads
-    except ConfigError:
-        return load_world(world.type.name).spreads

@@ -18,8 +18,7 @@ from core_eval.harm.logged_episode import (
 from core_eval.harm.replay import ReplayError
 from core_eval.harm.report import HarmReport
 from core_eval.harm.verdict import Thresholds
-from core_eval.log import CHARGED, EpisodeRow, HarmRow, LogReader, StepRow
-from core_eval.log.rows import Observation
+from core_eval.log import CHARGED, EpisodeRow, HarmRow, LogReader, Observation, StepRow
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
 from sims.world_type import rule_of

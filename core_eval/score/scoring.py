@@ -32,8 +32,8 @@ from core_eval.log import (
     RunLog,
     StepRow,
     blameless,
+    logged_calls,
 )
-from core_eval.log.rows import logged_calls
 from core_eval.path.endings import AskedEnding
 from core_eval.path.scorer import Scores, score_path
 from core_eval.path.taxonomy import LEVELS, StepFacts, failures

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from core_eval.harm.verdict import NOT_COUNTED
-from core_eval.log import DeviationRow, EpisodeRow, LogReader, PairRow, RunRow, StepRow
-from core_eval.log.rows import logged_calls
+from core_eval.log import DeviationRow, EpisodeRow, LogReader, PairRow, RunRow, StepRow, logged_calls
 from core_eval.path.calls import StepKind
 from core_eval.report.page.event_choice import HarmView, harm_views
 from core_eval.report.page.transcript import (

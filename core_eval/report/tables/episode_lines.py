@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.text import Text
 
 from core_eval.harm.verdict import Thresholds
-from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, StepRow, Turn
+from core_eval.log import DeviationRow, EpisodeRow, HarmRow, LogReader, Observation, StepRow, Turn
 from core_eval.log.reader import findings
-from core_eval.log.rows import Observation
 from core_eval.report.tables.fitted_table import Hanging
 from core_eval.report.tables.harm import harm_lines, probability_text
 from core_eval.report.tables.harm_summary import EpisodeHarm, blame_text, blamed, charge_text, event_text

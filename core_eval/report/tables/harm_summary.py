@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from core_eval.harm.verdict import Thresholds
-from core_eval.log import NOT_ASSESSED, DeviationRow, EpisodeRow, HarmRow, LogReader
+from core_eval.log import NOT_ASSESSED, DeviationRow, EpisodeRow, HarmRow, LogReader, Observation
 from core_eval.log.reader import findings
-from core_eval.log.rows import Observation
 from core_eval.score.episodes import fit_json, keys, without_call
 from core_eval.statistics.estimates import Estimate, share_of_sums
 from devices.harm import HarmRule
