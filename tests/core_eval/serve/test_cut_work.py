@@ -206,7 +206,9 @@ def test_an_ended_service_goes_on_with_what_it_ended(tmp_path: Path) -> None:
     # Another service would not take it for cut yet.
     assert WorkNote(here.logs).held()
     service._stop(143)
-    assert here.service().workers["sim_farm_rover"].counts["cut"] == 1 and len(here.given) == 2
+    again = here.service()
+    assert again.workers["sim_farm_rover"].counts["cut"] == 1 and len(here.given) == 2
+    again._stop(143)
 
 
 def test_a_log_of_yesterday_is_not_complete_while_its_run_goes_on(tmp_path: Path) -> None:
