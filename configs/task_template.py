@@ -256,13 +256,16 @@ def filled(value: Any, names: Mapping[str, Any], *where: str | int) -> Any:
 def _filled_text(text: str, names: Mapping[str, Any], where: tuple[str | int, ...]) -> Any:
     try:
         return _compiled(text)(names)
-    except Exception as error:
-        from jinja2 import TemplateError
-
-        if not isinstance(error, TemplateError | ArithmeticError | LookupError | TypeError | ValueError):
-            raise
+    except _unfillable() as error:
         with at(*where):
             raise ConfigError(f"{text!r}: {error}; the parameters are {', '.join(names)}") from None
+
+
+def _unfillable() -> tuple[type[Exception], ...]:
+    """What filling a text raises; Python asks for it only where something was raised, and few need Jinja."""
+    from jinja2 import TemplateError
+
+    return TemplateError, ArithmeticError, LookupError, TypeError, ValueError
 
 
 _PLAIN = re.compile(r"{{ ?(?!(?:[Tt]rue|[Ff]alse|[Nn]one)\b)([A-Za-z]\w*)(?:\[(\d+)\])? ?}}")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary
 
 from core_eval.path.aligned import Aligned
-from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton, once_each
 from core_eval.path.edit_row import GraphRow, TreeRow, tree_edits, tree_work
 from core_eval.path.golden import UNFOLDED_EDGES, GoldenGraph, golden_graph
 from core_eval.path.metrics import concordance, efficiency, similarity
@@ -23,17 +22,14 @@ EDGE_WORK = 20_000_000
 
 
 Golden = GoldenGraph | GoldenStages
-_stages: WeakKeyDictionary[TaskAutomaton, GoldenStages] = WeakKeyDictionary()
 
 
+@once_each
 def golden_of(automaton: TaskAutomaton) -> Golden:
     """Return the compiled golden paths of an automaton; they are cached."""
     if automaton.stages is None:
         return golden_graph(automaton)
-    found = _stages.get(automaton)
-    if found is None:
-        found = _stages[automaton] = GoldenStages(automaton, automaton.stages)
-    return found
+    return GoldenStages(automaton, automaton.stages)
 
 
 def make_row(golden: Golden) -> TreeRow | GraphRow | StagedRow:

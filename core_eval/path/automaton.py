@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property, wraps
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from core_eval.path.calls import Call, StepVerdict
 from core_eval.path.stages import Stages
@@ -427,3 +428,20 @@ def _few(states: Sequence[str]) -> str:
     if len(states) <= SHOWN_STATES:
         return str(list(states))
     return f"{list(states[:SHOWN_STATES])} and {len(states) - SHOWN_STATES} more"
+
+
+Made = TypeVar("Made")
+
+
+def once_each(make: Callable[[TaskAutomaton], Made]) -> Callable[[TaskAutomaton], Made]:
+    """Return the function with its result cached for each automaton, for as long as that is used."""
+    made: WeakKeyDictionary[TaskAutomaton, Made] = WeakKeyDictionary()
+
+    @wraps(make)
+    def cached(automaton: TaskAutomaton) -> Made:
+        found = made.get(automaton)
+        if found is None:
+            found = made[automaton] = make(automaton)
+        return found
+
+    return cached

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
-from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton, once_each
 from core_eval.path.prefix_tree import PrefixTree, grow_tree
 from core_eval.path.suffix_graph import NO_SUFFIXES, SuffixGraph, suffix_graph
 from core_eval.path.unfolded_graph import UnfoldedGraph
@@ -214,12 +213,7 @@ class GoldenGraph:
         return {token: min(count, longest) for token, count in edges.items()}
 
 
-_compiled: WeakKeyDictionary[TaskAutomaton, GoldenGraph] = WeakKeyDictionary()
-
-
+@once_each
 def golden_graph(automaton: TaskAutomaton) -> GoldenGraph:
     """Return the compiled golden paths of an automaton; they are cached."""
-    graph = _compiled.get(automaton)
-    if graph is None:
-        graph = _compiled[automaton] = GoldenGraph(automaton)
-    return graph
+    return GoldenGraph(automaton)

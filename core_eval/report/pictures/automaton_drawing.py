@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 from textwrap import wrap
-from weakref import WeakKeyDictionary
 from xml.sax.saxutils import escape
 
-from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton, once_each
 from core_eval.path.calls import Call
 from core_eval.report.pictures.automaton_layout import Edge, TracePath, arrange, drawable, edges_of
 from core_eval.report.pictures.plot import text
@@ -109,15 +108,10 @@ class _Plan:
         """The edges whose calls are written out: no other one leaves the same state."""
 
 
-_plans: WeakKeyDictionary[TaskAutomaton, _Plan] = WeakKeyDictionary()
-
-
+@once_each
 def _plan_of(automaton: TaskAutomaton) -> _Plan:
     """Return the plan; the episodes of a task share it."""
-    plan = _plans.get(automaton)
-    if plan is None:
-        plan = _plans[automaton] = _Plan(automaton)
-    return plan
+    return _Plan(automaton)
 
 
 class _Picture:
