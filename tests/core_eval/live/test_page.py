@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from bench_rig import BenchRover, on_a_pty
+from forgotten_modules import forget_modules
 from live_browser import Browser, open_page
 from live_on_a_rig import CALLS, LOCAL, LiveOnARig
 from paths import ROOT
@@ -296,8 +297,7 @@ def test_a_port_that_is_taken_and_an_address_that_is_none(
 def test_without_the_library_the_line_says_what_to_install(
     in_tmp: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith(("core_eval.live", "firmware_bridge.http"))]:
-        monkeypatch.delitem(sys.modules, name)
+    forget_modules(monkeypatch, "core_eval.live", "firmware_bridge.http")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(command("mqtt://127.0.0.1:1/r", "--live")) == 2
     assert "pip install 'pathrig[live]'" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from forgotten_modules import forget_modules
 
 from configs.errors import ConfigError
 from configs.tasks_loader import list_tasks
@@ -33,8 +34,7 @@ def test_one_line_says_what_to_install(without):
 
 
 def test_the_same_without_mujoco(monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("sims.so101_arm.", "mujoco"))]:
-        monkeypatch.delitem(sys.modules, name)
+    forget_modules(monkeypatch, "sims.so101_arm.", "mujoco")
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ConfigError, match=r"needs mujoco: pip install 'pathrig\[so101\]'"):
         make_simulator(load_world("so101_bench"))
