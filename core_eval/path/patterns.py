@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
@@ -112,9 +113,10 @@ class Near:
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """The lowest and the highest number that fit."""
-        width = self.tolerance * abs(self.value) if self.relative else self.tolerance
-        return self.value - width, self.value + width
+        """The lowest and the highest number that fit, as decimals: 0.7 is within 0.1 of 0.8."""
+        value, tolerance = Decimal(str(self.value)), Decimal(str(self.tolerance))
+        width = tolerance * abs(value) if self.relative else tolerance
+        return float(value - width), float(value + width)
 
     def holds(self, value: Any) -> bool:
         """Return whether a given argument fits."""
