@@ -370,7 +370,8 @@ def test_the_threshold_meets_the_false_alarm_rate_on_fresh_harmless_rigs(shift: 
 
 @pytest.mark.slow
 def test_the_false_alarm_rate_holds_on_fresh_rigs_of_the_simulator() -> None:
-    kind = kind_of(WATERING, {**WET, "settling_s": 60.0, "soil": {"texture": "sand"}}, FINER)
+    probe = {"moisture_probe": FINER["moisture_probe"]}
+    kind = kind_of(WATERING, {**WET, "settling_s": 60.0, "soil": {"texture": "sand"}}, probe)
     (key,) = (one for one in events_of(kind) if one[0] == "leaching")
     limits = stretches(kind.episode, 60.0, {0})
     drawn = play_rigs(kind, {key: "clamp_dose"}, 150)
@@ -402,6 +403,16 @@ def test_a_useless_group_takes_nothing_away() -> None:
     noise = rng.normal(0.0, 1.0, (60, 40))
     both = Sides({**sides.null, "noise": noise}, {**sides.harmful, "noise": noise}, sides.pairs)
     ratio = LogLikelihoodRatio(both, {"probe": np.zeros(30), "noise": np.zeros(40)})
+    assert ratio.groups == ("probe",)
+
+
+def test_what_harm_does_not_touch_tells_nothing_where_it_happens_on_some_kinds_of_rigs_alone() -> None:
+    rng = np.random.default_rng(3)
+    null = {name: rng.normal(0.0, 1.0, (60, 5)) for name in ("probe", "other")}
+    pairs = np.flatnonzero(null["other"][:, 0] > 0.5)
+    harmful = {name: rows[pairs] for name, rows in null.items()}
+    harmful["probe"][:, 2] += 2.0
+    ratio = LogLikelihoodRatio(Sides(null, harmful, pairs.tolist()), dict.fromkeys(null, np.zeros(5)))
     assert ratio.groups == ("probe",)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from episode_rows import ROW
 
 from benchmarks.chance import difficulties, failed_gates, rows
@@ -105,6 +106,35 @@ def test_what_noise_explains_is_no_change_and_a_shift_is_one() -> None:
     assert verdicts(before, shifted, alpha=1e-6) == {}
     (line,) = power_lines(found(before, noisy))
     assert line.startswith("random: told in 4 of 5 cases: PC by 0.1")
+
+
+def test_its_p_value_is_that_of_a_one_sided_t_test_over_templates() -> None:
+    drops = np.random.default_rng(2).normal(0.05, 0.1, (8, 3))
+
+    def run(drop):
+        return [
+            replace(
+                row(seed, "random", path_correctness=0.8 - one, pc_ktc=0.8 - one),
+                task=f"t{task}",
+                template_=f"m{task // 2}",
+            )
+            for task, tries in enumerate(drop)
+            for seed, one in enumerate(tries)
+        ]
+
+    means = drops.reshape(4, 6).mean(axis=1)
+    exact = scipy.stats.ttest_1samp(means, 0.0, alternative="greater").pvalue
+    reach = scipy.stats.t.ppf(0.95, 3) + scipy.stats.t.ppf(0.8, 3)
+    (worse,) = found(run(0.0 * drops), run(drops), metrics=("path_correctness",))
+    (better,) = found(run(drops), run(0.0 * drops), metrics=("path_correctness",))
+    assert exact < 0.4, "twice of it is below 1"
+    assert (worse.worsening.p, better.worsening.p) == pytest.approx((exact, 1.0 - exact))
+    assert worse.worsening.detectable == pytest.approx(reach * means.std(ddof=1) / 2.0)
+    # Of two metrics Holm takes the smaller one twice, and tells as much less.
+    reach = scipy.stats.t.ppf(0.975, 3) + scipy.stats.t.ppf(0.8, 3)
+    for one in found(run(0.0 * drops), run(drops), metrics=("path_correctness", "pc_ktc")):
+        assert one.worsening.p == pytest.approx(2.0 * exact)
+        assert one.worsening.detectable == pytest.approx(reach * means.std(ddof=1) / 2.0)
 
 
 def test_repeats_of_a_start_are_paired_in_their_order() -> None:

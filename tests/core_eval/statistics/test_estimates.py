@@ -58,6 +58,17 @@ def test_values_at_a_limit_have_a_skewed_interval_within_the_limits():
     assert -turned.low == pytest.approx(counts.high) and turned.high > 0.0
 
 
+def test_the_far_end_of_a_skewed_interval_is_where_the_score_test_ends():
+    """There the distance is the t interval's reach times the root of V(end) / V(mean)."""
+    reach = scipy.stats.t.ppf(0.975, 4)
+    shares = summarize([1.0, 1.0, 1.0, 0.9, 1.0], limits=(0.0, 1.0))
+    variance = shares.low * (1.0 - shares.low) / (shares.mean * (1.0 - shares.mean))
+    assert shares.mean - shares.low == pytest.approx(reach * shares.standard_error * sqrt(variance))
+    counts = summarize([0.0, 0.0, 1.0, 0.0, 2.0], limits=(0.0, None))
+    variance = counts.high / counts.mean
+    assert counts.high - counts.mean == pytest.approx(reach * counts.standard_error * sqrt(variance))
+
+
 def test_a_value_beyond_its_limits_is_no_limit():
     told = summarize([1.5, 0.5, 0.25, 0.75], limits=(0.0, 1.0))
     assert told.low < told.mean < told.high and told.high > 1.0

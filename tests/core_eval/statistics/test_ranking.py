@@ -75,3 +75,13 @@ def test_the_interval_holds_the_true_area_also_for_tries_in_groups(size: int) ->
         # The difference of two tries of different groups has the variance 4.
         held += low <= 0.6915 <= high
     assert held / draws > 0.88
+
+
+def test_tries_of_a_group_that_are_alike_tell_no_more_than_one() -> None:
+    chance = np.random.default_rng(4)
+    scores, failed = chance.normal(size=30), chance.random(30) < 0.4
+    once = ranking(scores, failed, range(30), 0.95)
+    fourfold = ranking(np.repeat(scores, 4), np.repeat(failed, 4), np.repeat(range(30), 4).tolist(), 0.95)
+    assert once is not None and fourfold is not None
+    assert fourfold.auc_interval == pytest.approx(once.auc_interval)
+    assert fourfold.average_precision_interval == pytest.approx(once.average_precision_interval)
