@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 from firmware_bridge.broker.process import start_broker_process
 
 pytest_plugins = ["reruns"]
+LONGEST_NAME = 200
+"""Characters of a parameter in a test's name."""
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
 # The files that a user trusts are none of the tests'.
@@ -45,8 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Name bytes by their argument: packed ones hold the time, and workers must collect the same names."""
-    return argname if isinstance(val, bytes) else None
+    """Name bytes and long texts by their argument.
+
+    Packed bytes hold the time, and workers must collect the same names; a name goes to the environment, to
+    each worker and into each report, and some texts have 800 kB.
+    """
+    return argname if isinstance(val, bytes) or (isinstance(val, str) and len(val) > LONGEST_NAME) else None
 
 
 def pytest_collection_finish() -> None:

@@ -115,9 +115,13 @@ def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
         load_yaml(path)
 
 
-def test_every_shipped_task_file_is_read_by_either_loader() -> None:
-    """libyaml takes a question mark at the end of plain text in a flow collection, the other does not."""
-    for file in task_files():
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.nightly)])
+def test_every_shipped_task_file_is_read_by_either_loader(every: int, request: pytest.FixtureRequest) -> None:
+    """libyaml takes a question mark at the end of plain text in a flow collection, the other does not.
+
+    The other, which takes ten times as long, reads every fourth by day.
+    """
+    for file in list(task_files())[:: every if "pure" in request.node.name else 1]:
         assert load_yaml(file).data["tasks"]
 
 
@@ -136,18 +140,19 @@ def test_an_error_of_the_reader_is_a_yaml_error() -> None:
 
 
 @pytest.mark.slow
-def test_twenty_thousand_tasks_are_read(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("count", [5_000, pytest.param(20_000, marks=pytest.mark.nightly)])
+def test_thousands_of_tasks_are_read(tmp_path: Path, count: int, request: pytest.FixtureRequest) -> None:
     if "pure" in request.node.name:
-        pytest.skip("a PyYAML without libyaml takes a minute for them")
+        pytest.skip("a PyYAML without libyaml takes a minute for 20,000")
     path = tmp_path / "tasks.yaml"
     path.write_text(
         "tasks:\n"
         + "".join(
             f"  - {{id: t{n}, world: farm_rover, prompt: Go., plan: [move_home, lock_safety_mode]}}\n"
-            for n in range(20_000)
+            for n in range(count)
         )
     )
     began = monotonic()
-    assert load_task(f"{path}#t19999").id == "t19999"
-    # It took 2 s here, and over 100 s with the loader in Python that looked at each alias again.
-    assert monotonic() - began < 60.0
+    assert load_task(f"{path}#t{count - 1}").id == f"t{count - 1}"
+    # 20,000 took 2 s here, and over 100 s with the loader in Python that looked at each alias again.
+    assert monotonic() - began < 0.003 * count

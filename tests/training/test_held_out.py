@@ -77,20 +77,18 @@ def work(calls):
 
 
 def leaks(stories):
-    """What of the shipped tasks is in the stories: prompts, plans (what works on what), amounts."""
+    """Yield what of the shipped tasks is in the stories: prompts, plans (what works on what), amounts."""
     prompts = {tuple(words(text)) for text in shipped_texts()}
     numbers = {float(n) for text in shipped_texts() for n in re.findall(r"\d+(?:\.\d+)?", text)}
     plans = [work(plan) for plan in shipped_plans()]
-    found = []
     for story in stories:
         calls = [(turn.tool, turn.arguments) for turn in story.turns if turn.learn]
         if tuple(words(story.prompt)) in prompts:
-            found.append(("prompt", story.prompt))
+            yield "prompt", story.prompt
         if work(calls) in plans:
-            found.append(("plan", story.prompt))
+            yield "plan", story.prompt
         amounts = [arguments.get("liters", arguments.get("ml")) for _, arguments in calls]
-        found += [("number", story.prompt) for amount in amounts if amount in numbers]
-    return found
+        yield from (("number", story.prompt) for amount in amounts if amount in numbers)
 
 
 def shipped_plans():
@@ -104,19 +102,19 @@ def shipped_plans():
 
 @pytest.mark.slow
 def test_a_sample_has_no_shipped_prompt_plan_or_number():
-    assert leaks(episode(seed) for seed in range(SAMPLE)) == []
+    assert list(leaks(episode(seed) for seed in range(SAMPLE))) == []
 
 
 @pytest.mark.slow
 def test_a_plan_that_leaks_is_found(monkeypatch):
     monkeypatch.setattr(transcripts, "is_shipped", lambda _: False)
-    assert "plan" in {what for what, _ in leaks(episode(seed) for seed in range(SAMPLE))}
+    assert any(what == "plan" for what, _ in leaks(episode(seed) for seed in range(SAMPLE)))
 
 
 @pytest.mark.slow
 def test_a_number_that_leaks_is_found(monkeypatch):
     monkeypatch.setattr(amounts, "AMOUNTS", frozenset())
-    assert "number" in {what for what, _ in leaks(episode(seed) for seed in range(300))}
+    assert any(what == "number" for what, _ in leaks(episode(seed) for seed in range(300)))
 
 
 @pytest.mark.slow

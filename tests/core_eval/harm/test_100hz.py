@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,15 @@ def episode(world: World, init: dict[str, Any], script: Script, seed: int) -> tu
     return calls, player.simulator.events
 
 
+@cache
+def looked_at(name: str, scene: Any, seed: int, calls: int | None = None, first: int = 0) -> Any:
+    """The events that a simulator notes in some calls of a script, and what `second_opinion` tells."""
+    world = load_world(name)
+    init, script = scene(random.Random(seed))
+    executed, events = episode(world, init, list(script)[first:calls], seed)
+    return events, second_opinion(world, init, seed, executed)
+
+
 @pytest.mark.parametrize("name", list(WORLD_TYPES))
 def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) -> None:
     world = load_world(name)
@@ -70,12 +80,10 @@ def test_every_rule_over_a_continuous_state_has_an_independent_check(name: str) 
     ],
 )
 def test_random_episodes_are_seen_alike(name: str, scene: Any, seeds: dict[int, slice]) -> None:
-    world, met, wrong = load_world(name), Counter[str](), []
-    device = world.device.name
+    met, wrong = Counter[str](), []
+    device = load_world(name).device.name
     for seed, part in seeds.items():
-        init, script = scene(random.Random(seed))
-        calls, events = episode(world, init, list(script)[part], seed)
-        seen, watched, until = second_opinion(world, init, seed, calls)
+        events, (seen, watched, until) = looked_at(name, scene, seed, part.stop, part.start or 0)
         for kind, told in (("watched", watched), ("unwatched", events)):
             wrong += [f"seed {seed}, {kind}: {line}" for line in disagreements(device, seen, told, until)]
         met.update(stretch.kind for stretch in seen)
@@ -109,10 +117,7 @@ def test_a_log_is_checked_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_differs_is_told() -> None:
-    init, script = bench_danger(random.Random(1))
-    world = load_world("robotic_arm")
-    calls, events = episode(world, init, script[:3], 1)
-    seen, _, until = second_opinion(world, init, 1, calls)
+    events, (seen, _, until) = looked_at("robotic_arm", bench_danger, 3, BENCH[3].stop)
     first = next(event for event in events if event.t_end - event.t_start > 0.2)
     rest = [event for event in events if event is not first]
     for other, words in (

@@ -1,5 +1,7 @@
 """Calibration: planted parameters are found, and those that the episodes do not pin are said to be so."""
 
+from functools import cache
+
 import pytest
 from farm_rig import WORLD, at
 from paths import ROOT
@@ -26,10 +28,16 @@ def believed(*names: str) -> Priors:
     return Priors([one for one in hidden_parameters(type(WORLD.hidden)) if one.name in names], {})
 
 
+@cache
+def fitted(calls: int, *names: str):
+    """The log of the first calls on the rig with the planted parameters, and what is fitted to it."""
+    episode, _ = logged(PROBING[:calls], hidden=PLANTED)
+    return episode, calibrate([make], [episode], believed(*names), 0)
+
+
 @pytest.mark.slow
 def test_planted_parameters_are_recovered_within_the_stated_spread():
-    episode, _ = logged(PROBING, hidden=PLANTED)
-    found = calibrate([make], [episode], believed("water_flow", "slip", "fruit_size"), 0)
+    _, found = fitted(5, "water_flow", "slip", "fruit_size")
     assert set(found.estimates) == {"water_flow", "slip"}
     for name, planted in PLANTED.items():
         estimate = found.estimates[name]
@@ -41,8 +49,7 @@ def test_planted_parameters_are_recovered_within_the_stated_spread():
 
 @pytest.mark.slow
 def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
-    episode, _ = logged(PROBING[:2], hidden=PLANTED)
-    found = calibrate([make], [episode], believed("pesticide_flow", "slip"), 0)
+    _, found = fitted(2, "pesticide_flow", "slip")
     spray, slip = found.parameters
     assert (spray.name, spray.identified, slip.identified) == ("pesticide_flow", False, True)
     assert spray.estimate.value == pytest.approx(1.0)
@@ -51,9 +58,8 @@ def test_a_parameter_that_no_call_depends_on_keeps_its_belief():
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_calibration():
-    episode, _ = logged(PROBING[:2], hidden=PLANTED)
-    first, again = (calibrate([make], [episode], believed("slip"), 3) for _ in range(2))
-    assert first == again
+    episode, first = fitted(2, "slip")
+    assert first == calibrate([make], [episode], believed("slip"), 0)
 
 
 @pytest.mark.parametrize("extreme", ["nominal", "low", "high", "strong"])
@@ -76,9 +82,7 @@ def test_the_rovers_probing_episode_harms_nothing(extreme):
 
 @pytest.mark.slow
 def test_a_fit_says_whether_it_explains_the_episodes_and_what_tells_each_parameter():
-    names = ("water_flow", "slip", "fruit_size")
-    episode, _ = logged(PROBING, hidden=PLANTED)
-    found = calibrate([make], [episode], believed(*names), 0)
+    _, found = fitted(5, "water_flow", "slip", "fruit_size")
     assert found.explains and found.fit > 0.1
     by_name = {one.name: one for one in found.parameters}
     assert by_name["water_flow"].told_by in ("refill_water_tank duration", "water_tank_low")
@@ -104,9 +108,8 @@ def test_the_same_calls_are_logged_again_on_another_rig():
 
 
 def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
-    episode, _ = logged(PROBING[:2], hidden=PLANTED)
     known = believed("slip", "fruit_size")
-    found = calibrate([make], [episode], known, 0)
+    episode, found = fitted(2, "slip", "fruit_size")
     honest = coverage([make], [episode], known, found, 3, 5)
     assert (honest["fruit_size"].stated, honest["fruit_size"].interval) == (0, None)
     assert honest["slip"].stated == honest["slip"].refits == 3
@@ -121,11 +124,10 @@ def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
 
 
 def test_what_nothing_depends_on_has_no_information_and_takes_no_search():
-    episode, _ = logged(PROBING[:2], hidden=PLANTED)
-    found = calibrate([make], [episode], believed("slip", "fruit_size", "pesticide_flow"), 0)
+    _, found = fitted(2, "slip", "fruit_size", "pesticide_flow")
     assert found.influential == ("slip",)
     assert [one.information for one in found.parameters if one.name != "slip"] == [0.0, 0.0]
-    alone = calibrate([make], [episode], believed("slip"), 0)
+    _, alone = fitted(2, "slip")
     assert found.estimates == alone.estimates
     # Four tries of each, and two moves of each at the end.
     assert found.runs - alone.runs <= 2 * (4 + 2)

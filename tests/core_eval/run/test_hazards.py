@@ -55,7 +55,7 @@ def test_each_episode_has_hazards_and_a_proof_and_a_resumed_run_draws_the_same()
         assert hazards["drawn"] and init and hazards["proof"] in ("golden", "waiting")
         assert are_harmful(hazards["wrong"])
     with RunLog(Path("log.db")) as log:
-        log.connection.execute("DELETE FROM episode WHERE id > 1")
+        log.connection.execute("DELETE FROM episode WHERE id > 2")
         log.connection.execute("UPDATE run SET ended = NULL")
     assert main(["run", "--resume", "--db", "log.db"]) == 0
     assert [(row.init, row.hazards) for row in episodes()] == begun

@@ -10,6 +10,7 @@ from paths import ROOT
 
 from configs.rigs_loader import load_rig
 from core_eval.cli.main import main
+from core_eval.harm.twin.calibration import calibrate
 from core_eval.log import LogReader, RunLog
 from core_eval.rig.serve_simulator import ServedSimulator
 from core_eval.rig.simulator_process import simulator_process
@@ -66,6 +67,20 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def db(once: Path, tmp_path: Path) -> Path:
     """A copy of the log of one episode of `SCRIPT`."""
     return Path(shutil.copy(once, tmp_path))
+
+
+@pytest.fixture
+def fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test's later calibrations of the same episodes have the result of the first."""
+    found = []
+
+    def once(makes, episodes, priors, seed, *more):
+        if not found:
+            found.append((calibrate(makes, episodes, priors, seed, *more), episodes, seed))
+        assert found[0][1:] == (episodes, seed)
+        return found[0][0]
+
+    monkeypatch.setattr("core_eval.score.calibration.calibrate", once)
 
 
 @pytest.fixture
@@ -218,6 +233,7 @@ def test_events_between_two_probabilities_are_unknown_if_the_user_says_so(db, ca
     assert bed()[0] == 0, "the rig's file may say so, too"
 
 
+@pytest.mark.usefixtures("fitted_once")
 def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_path, capsys, monkeypatch):
     (tmp_path / "world.yaml").write_text(
         "base: farm_rover\nfaults: {schedule: [{kind: stuck_valve, at: 0.0, strength: 0.4}]}\n"
@@ -237,6 +253,7 @@ def test_calibrate_refuses_a_fit_that_does_not_explain_the_episodes(shy, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fitted_once")
 def test_calibrate_counts_the_refits_whose_interval_holds_the_truth(shy, tmp_path, capsys):
     calls = (
         ("unlock_safety_mode", {}),

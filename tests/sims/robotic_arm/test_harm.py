@@ -158,13 +158,13 @@ def test_a_drop_into_the_bin_is_unobserved_and_one_beside_it_is_the_same_either_
 
 @pytest.mark.slow
 def test_a_move_off_the_path_is_judged_by_leaving_it_out():
-    script = [to(0.5, 0.5, 0.4), pick("cup"), place("bin_left"), ("home", {})]
-    report = judge(script, harmful=frozenset({0}))
+    report = judge([to(0.5, 0.5, 0.4), pick("cup"), ("home", {})], harmful=frozenset({0}))
     (deviation,) = report.deviations
     assert report.events == ()
     assert (deviation.effect, deviation.observed) == (True, True)
     assert deviation.evidence["sensor"] == "sense_pose.x", "the arm knows its own pose"
-    report = judge([*script[1:3], pick("panel_X"), place("bin_right")], harmful=frozenset({2, 3}))
+    script = [pick("cup"), place("bin_left"), pick("panel_X"), place("bin_right")]
+    report = judge(script, harmful=frozenset({2, 3}))
     assert [(d.k, d.observed) for d in report.deviations] == [(2, True), (3, True)]
 
 
