@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +75,10 @@ class Limits:
     steps: int = 40
     output_tokens: int = 4096
     seconds: float = 120.0
+
+
+RUNAWAY = Limits(10_000, seconds=math.inf)
+"""The limits of an agent that ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)

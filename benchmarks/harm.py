@@ -31,7 +31,7 @@ from core_eval.harm.assessment import assess
 from core_eval.harm.report import ExecutedCall, HarmReport
 from core_eval.path.calls import Call
 from core_eval.path.scorer import OnlineScorer
-from core_eval.verify.task import example_calls
+from core_eval.verify.trials import example_calls
 from devices.farm_rover.world import FarmWorld
 from devices.outcome import PROTECTIVE_STOP
 

@@ -16,7 +16,7 @@ from configs.task_entry import LeftOut, TaskLimits
 from configs.worlds_loader import World, known_world, load_world, make_simulator, merged_state
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.endings import Answer, AskedEnding, DeclineReason
-from core_eval.path.scorer import ScoredTask
+from core_eval.path.scorer import OnlineScorer, ScoredTask
 from core_eval.path.symbols import Symbol
 from devices.device_type import DeviceType, takes
 
@@ -132,6 +132,10 @@ class Task:
     def scored(self) -> ScoredTask:
         """Return what a path is scored by."""
         return ScoredTask(self.automaton, self.ending, self.idle_writes())
+
+    def scorer(self, seed: int, options: Mapping[str, Any]) -> OnlineScorer:
+        """Return a scorer of calls as they come; `seed` is its world's."""
+        return OnlineScorer(self.automaton, **options, idle=self.idle_writes(seed))
 
     def at_site(self, site: World) -> Task:
         """Return the same task, with tool texts that state the facts of a physical rig's site."""

@@ -12,7 +12,7 @@ from configs.worlds_loader import known_world, load_world, make_simulator
 from core_eval.cli.output import warn_of_cycles
 from core_eval.run.config import RunConfig
 from core_eval.run.parts import Parts, load_parts
-from core_eval.verify.task import example_calls, try_calls
+from core_eval.verify.trials import example_calls, try_calls
 
 
 def checked_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> Parts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from agents.agent import (
+    RUNAWAY,
     Agent,
     BackendError,
     EpisodeContext,
@@ -23,7 +23,6 @@ from agents.deadline import CancelledError, Deadline
 from core_eval.call_status import CallStatus
 from core_eval.log import ENDED_BY_AGENT, RULE, Emit, EpisodeLog, EpisodeStatus, Intent
 from core_eval.path.calls import Call, StepVerdict
-from core_eval.path.scorer import OnlineScorer
 from core_eval.rig.session import RigSession
 from core_eval.rig.signals import RigError, StopButton, StopSignals
 from core_eval.rules.episode import EpisodeRules, logged_finding
@@ -37,7 +36,6 @@ from firmware_bridge.guard import Guard, GuardDecision, GuardMode
 if TYPE_CHECKING:
     from core_eval.run.ahead import TwinAhead
 
-RUNAWAY_STEPS = 10_000
 STOPPED = "stopped by a person"
 T = TypeVar("T")
 
@@ -75,18 +73,17 @@ class Loop:
     ) -> None:
         task = what.task
         self._session, self._agent, self._signals, self._emit = session, agent, signals, emit
-        self._stop_button, self._limits = stop_button, limits
+        self._stop_button = stop_button
         self._offered = task.offered
-        idle = task.idle_writes(what.world_seed)
-        self._scorer = OnlineScorer(task.automaton, **what.scoring, idle=idle)
+        self._scorer = task.scorer(what.world_seed, what.scoring)
         # A number that was said in words has its place in the task as it is written.
         told = "\n".join((task.prompt, what.prompt, task.device.advice))
         self._rules = EpisodeRules(what.rules, task.offered.schemas(), told) if what.rules else None
         self._conversation = task.conversation()
         self._k = 0
         # Scripts and golden paths end by themselves; a truncated one would be scored as another path.
-        self._is_limited = agent.scaffold != "none"
-        self._deadline = Deadline(math.inf)
+        self._limits = RUNAWAY if agent.scaffold == "none" else limits
+        self._deadline = Deadline(self._limits.seconds)
         self.guard = Guard(GuardMode.OBSERVE)
         self.disturbance = Disturbance(simulated=True, draws_link_faults=False)
         self.ahead: TwinAhead | None = None
@@ -101,7 +98,7 @@ class Loop:
         Raises:
             AgentError: it failed.
         """
-        self._deadline = Deadline(self._limits.seconds if self._is_limited else math.inf)
+        self._deadline = Deadline(self._limits.seconds)
         self._ask_agent(partial(self._agent.start, context))
 
     def run(self, episode: EpisodeLog) -> Ending:
@@ -112,7 +109,6 @@ class Loop:
             CancelledError: a person stopped the rig while the agent was asked, or the rig was lost.
         """
         observation: Observation | None = None
-        limit = self._limits.steps if self._is_limited else RUNAWAY_STEPS
         while True:
             self._session.check()
             if self._stop_button.pressed:
@@ -126,7 +122,7 @@ class Loop:
             elif isinstance(action, StopAction):
                 status: EpisodeStatus = "completed" if action.reason in ENDED_BY_AGENT else "stopped"
                 ending = Ending(status, action.reason, action.said)
-            elif self._k >= limit:
+            elif self._k >= self._limits.steps:
                 ending = Ending("stopped", "max_steps")
             elif self._deadline.left <= 0:
                 ending = Ending("stopped", "max_time")

@@ -20,7 +20,7 @@ from configs.worlds_loader import World, load_world, make_simulator, merged_stat
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.hazard_start import Draw, DrawnStart, hazard_start, oracle_calls
 from core_eval.text.streams import world_stream
-from core_eval.verify.task import try_calls
+from core_eval.verify.trials import try_calls
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator
 

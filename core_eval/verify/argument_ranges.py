@@ -9,7 +9,7 @@ from typing import Any
 from configs.task import Task
 from core_eval.path.calls import Call
 from core_eval.path.scorer import accepts
-from core_eval.verify.task import example_calls, try_calls
+from core_eval.verify.trials import example_calls, try_calls
 from sims.simulator import Simulator
 from sims.software.world import SoftwareWorld
 

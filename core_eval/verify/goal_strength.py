@@ -12,7 +12,7 @@ from core_eval.path.scorer import accepts
 from core_eval.text.values import alike, is_number
 from core_eval.verify.candidates import leaves
 from core_eval.verify.search import excused
-from core_eval.verify.task import Trials, example_calls
+from core_eval.verify.trials import Trials, example_calls
 from sims.simulator import Simulator
 from sims.software.world import SoftwareWorld
 

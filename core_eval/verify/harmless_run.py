@@ -18,7 +18,8 @@ from core_eval.call_status import CallStatus
 from core_eval.harm.ways import waits, ways
 from core_eval.path.calls import Call
 from core_eval.verify.candidates import calls_of, leaves
-from core_eval.verify.task import Trials, example_calls, golden_sample, try_calls
+from core_eval.verify.task import golden_sample
+from core_eval.verify.trials import Trials, example_calls, try_calls
 from devices.tool import WAIT
 from sims.simulator import Simulator
 

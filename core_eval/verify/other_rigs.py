@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from configs.task import Task
-from core_eval.verify.task import Trials, example_calls
+from core_eval.verify.trials import Trials, example_calls
 from devices.hidden import HiddenParameter, hidden_parameters
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator

@@ -15,7 +15,7 @@ from core_eval.call_status import CallStatus
 from core_eval.harm.harmful_events import harm_events
 from core_eval.path.calls import Call
 from core_eval.verify.candidates import candidate_writes
-from core_eval.verify.task import example_calls, try_calls
+from core_eval.verify.trials import example_calls, try_calls
 from sims.simulator import Simulator, Snapshot
 from sims.software.world import SoftwareWorld
 

@@ -16,14 +16,8 @@ from core_eval.path.automaton import TaskAutomaton
 from core_eval.path.calls import Call
 from core_eval.path.scorer import score_path
 from core_eval.text.streams import STREAMS, stream
-from core_eval.verify.task import (
-    BOUND,
-    Verification,
-    example_calls,
-    golden_sample,
-    mutants,
-    score_faults,
-)
+from core_eval.verify.task import BOUND, Verification, golden_sample, mutants, score_faults
+from core_eval.verify.trials import example_calls
 from devices.outcome import Outcome
 from devices.tool import ArgumentsError
 from firmware_bridge.guard import Envelope

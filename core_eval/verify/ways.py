@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice, product
 from threading import Event
@@ -15,28 +15,17 @@ from configs.task import Task
 from core_eval.call_status import CallStatus
 from core_eval.harm.replay import until_told
 from core_eval.path.calls import Call
-from core_eval.path.patterns import Exact, Near, Range
 from core_eval.path.scorer import accepts
-from core_eval.path.symbols import Symbol
 from core_eval.text.streams import STREAMS, stream
-from core_eval.text.values import is_number
+from core_eval.verify.other_numbers import choices, states_a_number
 from core_eval.verify.search import excused, is_accepted, written
-from core_eval.verify.task import Trials, example_calls
-from devices.accepted import AXES
+from core_eval.verify.trials import Trials, example_calls
 from devices.tool import Effect
 from sims.simulator import Simulator, Snapshot
 from sims.software.world import SoftwareWorld
 
 CALLS_A_WAY = 3
 """So many calls are tried for orders, for each way that is tried."""
-SHARES = (0.5, 0.95, 1.5, 2.5)
-"""Distances from a place of the plan along each axis, as shares of its tolerance."""
-EXACT = 0.01
-"""The tolerance of a place that a plan gives exactly, to tell that it is too narrow, m."""
-DOSES = (0.5, 0.8, 0.9, 1.1, 1.25, 2.0)
-"""Other doses, as shares of the plan's."""
-PARTS = (0.25, 0.5, 2.0 / 3.0)
-"""The first of two parts of a dose, as a share of it."""
 
 
 @dataclass
@@ -83,11 +72,7 @@ def check_ways(
     found = search_ways(task, paths, simulator, seed)
     narrow = [way for way in found.narrow if not excused(task, way)]
     plan = [task.automaton.symbols[name] for name in paths[0]]
-    exact = any(
-        isinstance(pattern, Exact) and is_number(pattern.value)
-        for symbol in plan
-        for pattern in symbol.arguments.values()
-    )
+    exact = any(map(states_a_number, plan))
     numbers = [way for way in narrow if not exact and _tools(call.name for call in way) in found.meant]
     faults = [
         f"too narrow: {' '.join(map(written, way))} reaches the goal, and does no harm: allow it, or say why "
@@ -117,7 +102,7 @@ def search_ways(task: Task, paths: Sequence[Sequence[str]], simulator: Simulator
     found = Ways()
     symbols = [task.automaton.symbols[name] for name in paths[0]]
     steps = [
-        _Step(call, tuple(_choices(symbol, call)))
+        _Step(call, tuple(choices(symbol, call)))
         for symbol, call in zip(symbols, example_calls(task.automaton, paths[0], task.offered), strict=True)
     ]
     judge = _Judge(task, simulator, seed, found)
@@ -250,26 +235,3 @@ def _variations(orders: Sequence[Unit], rng: random.Random, most: int) -> Iterat
 
 def _flat(way: Iterable[tuple[Call, ...]]) -> list[Call]:
     return [call for part in way for call in part]
-
-
-def _choices(symbol: Symbol, call: Call) -> Iterator[tuple[Call, ...]]:
-    """Yield the call itself, then it with other numbers, and a dose in two parts."""
-
-    def changed(**numbers: float) -> Call:
-        return replace(call, arguments={**call.arguments, **numbers})
-
-    yield (call,)
-    for name, pattern in symbol.arguments.items():
-        value = call.arguments.get(name)
-        if not isinstance(pattern, Exact | Near | Range) or value is None or not is_number(value):
-            continue
-        if name in AXES:
-            low, high = (value - EXACT, value + EXACT) if isinstance(pattern, Exact) else pattern.span
-            for share in SHARES:
-                yield (changed(**{name: value - share * (value - low)}),)
-                yield (changed(**{name: value + share * (high - value)}),)
-        else:
-            for share in DOSES:
-                yield (changed(**{name: share * value}),)
-            for part in PARTS if isinstance(pattern, Range) else ():
-                yield changed(**{name: part * value}), changed(**{name: value - part * value})

@@ -10,7 +10,8 @@ from configs.suites import every_task, read_suite
 from configs.tasks_loader import _shipped_entries, task_files, template_keys
 from configs.worlds_loader import make_simulator
 from core_eval.text.streams import STREAMS, world_stream
-from core_eval.verify.task import example_calls, score_faults, try_calls
+from core_eval.verify.task import score_faults
+from core_eval.verify.trials import example_calls, try_calls
 from core_eval.verify.wording import check_wording
 
 TEMPLATES = {

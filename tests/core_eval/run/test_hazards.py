@@ -17,7 +17,7 @@ from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.run.hazard_start import oracle_calls
 from core_eval.run.wrong_runs import are_harmful
 from core_eval.verify.harmless_run import asked_run, declined
-from core_eval.verify.task import try_calls
+from core_eval.verify.trials import try_calls
 
 RUN = ["run", "--task", "water_one_plant", "--db", "log.db", "--hazards", "--agent", "oracle"]
 

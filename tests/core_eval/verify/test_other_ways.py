@@ -14,7 +14,7 @@ from configs.worlds_loader import make_simulator
 from core_eval.path.calls import Call
 from core_eval.path.scorer import score_path
 from core_eval.text.streams import STREAMS, world_stream
-from core_eval.verify.task import try_calls
+from core_eval.verify.trials import try_calls
 
 NAMES = {
     "move": ("move_to", ("x", "y", "z", "yaw")),

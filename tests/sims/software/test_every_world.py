@@ -17,7 +17,8 @@ from warm_pathrig import warm_pathrig
 
 from agents.baselines.example_arguments import fitting_value
 from configs.task import Task
-from core_eval.verify.task import example_calls, verify_task
+from core_eval.verify.task import verify_task
+from core_eval.verify.trials import example_calls
 from devices.harm import LEAVE_OUT
 from devices.tool import Effect
 from sims.world_type import WORLD_TYPES
