@@ -131,12 +131,16 @@ def replaced_file(
         if one is not None and _same_file(path, one):
             raise UsageError(f"{option} {path}: is an input file ({one}); name another one")
     try:
-        if path.exists() and not path.is_file():
+        # A report has thousands of files: few questions about each.
+        found = path.stat().st_mode if path.exists() else None
+        if found is not None and not stat.S_ISREG(found):
             with path.open("w", encoding="utf-8", errors="replace") as file:
                 yield file
             return
+        known = 0o666 & ~_umask() if found is None else stat.S_IMODE(found)
         # Keep a symbolic link, and replace its target.
-        with _temporary(Path(os.path.realpath(path)), private, durable) as file:
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        with _temporary(target, None if private else known, durable) as file:
             yield file
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror or error}") from None
@@ -157,7 +161,7 @@ def write_file(
 
 
 @contextmanager
-def _temporary(path: Path, private: bool, durable: bool) -> Iterator[TextIO]:
+def _temporary(path: Path, mode: int | None, durable: bool) -> Iterator[TextIO]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
@@ -165,9 +169,9 @@ def _temporary(path: Path, private: bool, durable: bool) -> Iterator[TextIO]:
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        if not private:
+        if mode is not None:
             # mkstemp creates it readable by its owner only.
-            Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask())
+            Path(name).chmod(mode)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

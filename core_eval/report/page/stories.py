@@ -67,7 +67,7 @@ class Stories:
 
     def __post_init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
-        self._task = ""
+        self._automaton = ""
 
     def __enter__(self) -> Stories:
         return self
@@ -118,8 +118,8 @@ class Stories:
         """Return the page of an episode, finished."""
         place, drawings, pictures = shown
         row = self.episodes[place]
-        if row.task != self._task:
-            self._task = row.task
+        if row.definition.automaton != self._automaton:
+            self._automaton = row.definition.automaton
             self._reader.forget_automata()
         run = self.runs.get(row.run_id)
         story = episode_view(self._reader, self.harm[row.id], run, drawings, pictures)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core_eval.call_status import CallStatus
-from core_eval.path.automaton import TaskAutomaton
+from core_eval.path.automaton import TaskAutomaton, once_each
 from core_eval.path.calls import Call, StepKind
 from core_eval.path.scorer import OnlineScorer
 
@@ -196,7 +196,7 @@ def drawable(automaton: TaskAutomaton, path: TracePath) -> TaskAutomaton:
     That is the states that it visits, and from its end a shortest way to an accepting state. A plan of stages
     is large: its states are made as they are asked for.
     """
-    if automaton.stages is None and _has_few_edges(automaton):
+    if automaton.stages is None and len(edges_of(automaton)) <= MOST_EDGES:
         return automaton
     ways = dict.fromkeys([*path.progress, *pairwise(_way_on(automaton, path.end))])
     states = dict.fromkeys([automaton.start, *(state for way in ways for state in way)])
@@ -215,15 +215,6 @@ def drawable(automaton: TaskAutomaton, path: TracePath) -> TaskAutomaton:
         delta=delta,
         reading=automaton.reading,
     )
-
-
-def _has_few_edges(automaton: TaskAutomaton) -> bool:
-    edges: set[Edge] = set()
-    for source, out in automaton.progress.items():
-        edges.update((source, target) for _, target in out)
-        if len(edges) > MOST_EDGES:
-            return False
-    return True
 
 
 def _way_on(automaton: TaskAutomaton, state: str) -> list[str]:
@@ -248,6 +239,7 @@ def _way_on(automaton: TaskAutomaton, state: str) -> list[str]:
     return [first]
 
 
+@once_each
 def edges_of(automaton: TaskAutomaton) -> dict[Edge, list[str]]:
     """Return the progress edges; symbols between the same two states are grouped."""
     edges: dict[Edge, list[str]] = {}
