@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain, count
@@ -351,6 +351,24 @@ class SensorBank:
                         self._take(i, value, tick + sensor.delay_ticks)
         if self._late and self._late[0][0] <= tick:
             self._deliver(tick)
+
+    def only_tells(self, name: str, changing: Collection[str]) -> bool:
+        """Return whether no sensor but this exact one tells anything while only `changing` ones change."""
+        quiet = self._stuck is None and not (self._late or self._stepped or self._constant)
+        return quiet and all(
+            sensor.name == name
+            or (sensor.name not in changing and sensor.steady and sensor.quantity() == sensor.sensed)
+            for _, sensor in self._on_change
+        )
+
+    def tell(self, name: str, quantities: Sequence[tuple[int, float]]) -> None:
+        """Report the changes of an exact sensor, as polls at these ticks do where it `only_tells`."""
+        index, sensor = next(one for one in self._on_change if one[1].name == name)
+        for tick, quantity in quantities:
+            sensor.sensed = quantity
+            if quantity != sensor.current:
+                self._take(index, quantity, tick)
+        self._deliver(quantities[-1][0])
 
     @staticmethod
     def _next(sensor: CoarseSensor, tick: int) -> None:

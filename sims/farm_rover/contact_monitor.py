@@ -73,6 +73,11 @@ class ContactMonitor:
         twin._excused, twin._touched, twin._step = set(self._excused), dict(self._touched), dict(self._step)
         return twin
 
+    @property
+    def free(self) -> bool:
+        """Whether it touches no shape, and has left those in which it stood."""
+        return not self._touched and not self._excused
+
     def _overlap(self, shape: Shape, point: Point) -> float:
         return self._radius - shape.distance(point)
 
@@ -104,7 +109,7 @@ class ContactMonitor:
         The moment of touching or leaving a shape is interpolated: a step is up to 50 ms long. Only shapes in
         `near` may overlap; None: all.
         """
-        deepest, free = 0.0, not self._touched and not self._excused
+        deepest, free = 0.0, self.free
         for shape in self.shapes if near is None else near:
             depth = self._overlap(shape, b)
             if free and depth <= 0.0:

@@ -15,22 +15,21 @@ from collections.abc import Sequence
 from devices.farm_rover import tolerances, tools
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import TICKS_PER_SECOND, Clock
-from sims.farm_rover.dynamics import Activity
 from sims.farm_rover.farm import Farm
 from sims.farm_rover.geometry import Point, Shape
+from sims.farm_rover.roll import Roll, off_track, slip_of
 from sims.farm_rover.route import Ground, nearest_clear, plan_route
-from sims.farm_rover.rover_monitor import Track
 from sims.farm_rover.tool_execution import TICK_S, ToolExecution
 from sims.farm_rover.trajectory import Drive
 from sims.faults import FaultSchedule, faults_of
 from sims.simulator import CallOptions
 
-LEAST_GRIP = 0.1
-"""Minimum grip of a rover on a detour, as a share of the wheels' travel."""
 CONTACT_TICK_S = 0.05
 """Step of a drive that touches something, s."""
 CORRECTIONS = 8
 """Number of further attempts to reach a corner, before the rover stays where it is."""
+STEPS_BETWEEN = 8
+"""Number of steps after which it is seen again whether the next ones are fast."""
 DECIMALS = 3
 
 
@@ -139,12 +138,12 @@ class DriveControl:
                 end = began + Clock.to_ticks(drive.duration)
                 behind = lost = 0.0
                 while tick < end:
-                    slip, change = self._slip(faults), faults.next_change
+                    slip, change = slip_of(self._farm, faults), faults.next_change
                     tick = end if change is None else min(end, change)
-                    travelled = drive.travel(Clock.to_seconds(tick - began))
+                    travelled, _ = drive.progress(Clock.to_seconds(tick - began))
                     lost += slip * (travelled - behind)
                     behind = travelled
-                pose = self._off_track(drive.pose(Clock.to_seconds(end - began)), lost)
+                pose = off_track(rover, drive.place(Clock.to_seconds(end - began)), lost)
         seconds = Clock.to_seconds(tick - self._farm.clock.ticks) + _turn(pose, yaw, rover).duration
         return seconds, drives + 1
 
@@ -158,71 +157,44 @@ class DriveControl:
         self._roll(drive, call, near, ends_at)
         return True
 
-    def _off_track(self, pose: Pose, lost: float) -> Pose:
-        """Return the pose of a rover that has lost this length of its track, m."""
-        x, y = self._aside((pose.x, pose.y), pose.yaw, lost)
-        return Pose(x=x, y=y, yaw=pose.yaw)
-
-    def _aside(self, point: Point, yaw: float, lost: float) -> Point:
-        cos, sin, aside = math.cos(yaw), math.sin(yaw), self._farm.world.rover.side_slip * lost
-        return point[0] - lost * cos - aside * sin, point[1] - lost * sin + aside * cos
-
     def _roll(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float = math.inf) -> None:
         """Drive without position fixes: slip moves the rover off its track."""
-        state, rover = self._farm.state, self._farm.world.rover
-        started, charge, draw = self._farm.clock.now, state.battery, self._farm.world.hidden.draw
-        drawn = state.drawn
-        slips = self._may_slip and not self.keeps_clear
-        if not slips:
-            # On a detour slipping wheels cause no drift, but take more charge.
-            draw /= max(1.0 - self._slip(), LEAST_GRIP)
-        behind = lost = 0.0
-
-        def move(t: float, dt: float) -> None:
-            nonlocal behind, lost
-            driven = t + dt - started
-            pose = drive.pose(driven)
-            if slips:
-                travelled = drive.travel(driven)
-                lost += self._slip() * (travelled - behind)
-                behind = travelled
-                pose = self._off_track(pose, lost)
-            came_from, state.pose = state.pose, pose
-            used = drive.charge_until(driven)
-            state.battery, state.drawn = max(0.0, charge - used * draw), drawn + used
-            if near:
-                step = (came_from.x, came_from.y), (pose.x, pose.y)
-                overlap = max(0.0, self._farm.contact.moved(*step, call.index, near))
-                state.contact_n = overlap * rover.contact_stiffness
-                state.shock_n = max(state.shock_n, state.contact_n)
-
-        def point_at(t: float) -> Point:
-            x, y, yaw = drive.place(t - started)
-            if not slips:
-                return x, y
-            return self._aside((x, y), yaw, lost + self._slip() * (drive.travel(t - started) - behind))
-
-        seconds, tick = min(drive.duration, ends_at - started), CONTACT_TICK_S if near else TICK_S
-        track = Track(point_at, rover.speed * drive.pace * (1.0 + rover.side_slip))
-        if near and self._farm.hurries:
-            self._roll_up_to(near, move, seconds, track)
+        farm, world = self._farm, self._farm.world
+        roll = Roll(farm, drive, call.index, near, self._may_slip and not self.keeps_clear)
+        now, tick = farm.clock.now, CONTACT_TICK_S if near else TICK_S
+        seconds = min(drive.duration, ends_at - now)
+        sees = world.sensors.report_people and world.person.comes(now, now + seconds)
+        if near and farm.hurries:
+            self._roll_up_to(roll, seconds)
+        elif farm.apart and not (farm.hurries or sees):
+            self._roll_by_meter(roll, seconds, Clock.to_ticks(tick))
         else:
-            self._execution.run(move, seconds, tick, track)
+            self._execution.run(roll.move, seconds, tick, roll.track)
 
-    def _roll_up_to(self, near: list[Shape], move: Activity, seconds: float, track: Track) -> None:
+    def _roll_up_to(self, roll: Roll, seconds: float) -> None:
         """Drive in one step for as long as nothing can be touched, and in steps of `CONTACT_TICK_S` then."""
-        clock, radius, grid = self._farm.clock, self._farm.world.rover.radius, Clock.to_ticks(CONTACT_TICK_S)
+        clock, grid = self._farm.clock, Clock.to_ticks(CONTACT_TICK_S)
         end = clock.ticks + Clock.to_ticks(seconds)
         while clock.ticks < end:
-            pose = self._farm.state.pose
-            gap = min(shape.distance((pose.x, pose.y)) for shape in near) - radius
-            free = clock.ticks + Clock.to_ticks(max(0.0, gap) / track.speed) - 1
-            until = min(end, max(free // grid, clock.ticks // grid + 1) * grid)
-            self._execution.run(move, Clock.to_seconds(until - clock.ticks), TICK_S, track)
+            until = min(end, max(roll.free_until() // grid, clock.ticks // grid + 1) * grid)
+            if until <= roll.alone_until(end):
+                roll.step(until)
+            else:
+                self._execution.run(roll.move, Clock.to_seconds(until - clock.ticks), TICK_S, roll.track)
 
-    def _slip(self, faults: FaultSchedule | None = None) -> float:
-        fault = min(1.0, (faults or self._farm.faults).strength("wheel_slip"))
-        return 1.0 - (1.0 - self._farm.world.hidden.slip) * (1.0 - fault)
+    def _roll_by_meter(self, roll: Roll, seconds: float, grid: int) -> None:
+        """Drive in steps of `grid` ticks, those fast in which only the meter of the charge tells anything."""
+        farm, clock, steps = self._farm, self._farm.clock, 1
+        end = clock.ticks + Clock.to_ticks(seconds)
+        while clock.ticks < end:
+            until = min(end, (clock.ticks // grid + steps) * grid)
+            run_s, tick = Clock.to_seconds(until - clock.ticks), Clock.to_seconds(grid)
+            self._execution.run(roll.move, run_s, tick, roll.track)
+            until, steps = min(roll.free_until(), roll.alone_until(end)), STEPS_BETWEEN
+            until = until if until == end else until // grid * grid
+            if until > clock.ticks and farm.contact.free and farm.only_meters_charge():
+                farm.meter_charge(roll.coast(until, grid))
+                steps = 1
 
 
 def _straight(pose: Pose, x: float, y: float, rover: Rover, pace: float = 1.0) -> Drive:

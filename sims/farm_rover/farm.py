@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from devices.farm_rover.world import FarmWorld, Soil
@@ -36,6 +37,12 @@ class Farm(Protocol):
     @property
     def heaped(self) -> float:
         """What is in the hopper, in plants' worth of fruit of nominal size."""
+
+    def only_meters_charge(self) -> bool:
+        """Return whether no sensor but the meter of the charge tells anything while the rover only drives."""
+
+    def meter_charge(self, metered: Sequence[tuple[int, float]]) -> None:
+        """Report what it shows at these ticks."""
 
     def somebody_walks(self) -> bool:
         """Return whether a person is on their way, or sets out later."""

@@ -18,6 +18,8 @@ ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
 DRAWN, HEAPED = "drawn", "heaped"
 """Meters of what battery and hopper get, for the twin that weighs them apart."""
+DRIVEN = {"battery", "battery_gauge", "position.x", "position.y", "person_near", "person_distance", DRAWN}
+"""The sensors whose quantity changes as the rover drives."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
 

@@ -81,12 +81,19 @@ def _graph(ground: Ground) -> tuple[tuple[Point, ...], tuple[tuple[tuple[int, fl
     return nodes, tuple(tuple(row) for row in edges)
 
 
+@lru_cache(maxsize=256)
+def _seen_from(ground: Ground, goal: Point) -> dict[int, bool]:
+    """Return which corners see a goal, by place, as far as it is known by now; routes add to it."""
+    return {}
+
+
 @lru_cache(maxsize=4096)
 def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] | None:
     """Return the corners of the shortest route, start and goal included; None where there is none."""
     if ground.sees(start, goal):
         return (start, goal)
     nodes, edges = _graph(ground)
+    seen = _seen_from(ground, goal)
     came_from: dict[int, int] = {}
     queue = [(math.dist(start, node), i, -1) for i, node in enumerate(nodes)]
     heapq.heapify(queue)
@@ -100,8 +107,11 @@ def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] |
             continue
         came_from[node] = before
         whole = length + math.dist(nodes[node], goal)
-        if whole < shortest and ground.sees(nodes[node], goal):
-            shortest, last = whole, node
+        if whole < shortest:
+            if node not in seen:
+                seen[node] = ground.sees(nodes[node], goal)
+            if seen[node]:
+                shortest, last = whole, node
         for after, step in edges[node]:
             if after not in came_from:
                 heapq.heappush(queue, (length + step, after, node))

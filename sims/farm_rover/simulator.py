@@ -15,7 +15,7 @@ from sims.coarse_sensors import CoarseSensor
 from sims.farm_rover.contact_monitor import ContactMonitor
 from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
-from sims.farm_rover.fitted_sensors import farm_sensors
+from sims.farm_rover.fitted_sensors import DRAWN, DRIVEN, farm_sensors
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
@@ -145,6 +145,14 @@ class FarmSimulator(Simulator[FarmWorld]):
     def _is_still(self) -> bool:
         state = self.state
         return state.water.still and state.pesticide.still and not state.moving
+
+    def only_meters_charge(self) -> bool:
+        """Return whether no sensor but the meter of the charge tells anything while the rover only drives."""
+        return self._bank.only_tells(DRAWN, DRIVEN)
+
+    def meter_charge(self, metered: Sequence[tuple[int, float]]) -> None:
+        """Report what it shows at these ticks."""
+        self._bank.tell(DRAWN, metered)
 
     def somebody_walks(self) -> bool:
         """Return whether a person is on their way, or sets out later."""

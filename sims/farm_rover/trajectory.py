@@ -124,12 +124,7 @@ class Drive:
     @property
     def charge(self) -> float:
         """The share of the battery that it takes."""
-        return self.charge_until(self.duration)
-
-    def pose(self, t: float) -> Pose:
-        """Return the pose at time t after the start."""
-        x, y, yaw = self.place(t)
-        return Pose(x=x, y=y, yaw=yaw)
+        return self.progress(self.duration)[1]
 
     def place(self, t: float) -> tuple[float, float, float]:
         """Return x, y and heading at time t after the start."""
@@ -140,25 +135,16 @@ class Drive:
             left -= leg.profile.duration
         return self.end.x, self.end.y, self.end.yaw
 
-    def travel(self, t: float) -> float:
-        """Return the straight travel of the wheels by time t, m."""
-        left, travelled = t * self.pace, 0.0
+    def progress(self, t: float) -> tuple[float, float]:
+        """Return the wheels' straight travel by time t, m, and the share of the battery used by then."""
+        left, travelled, used, over = t * self.pace, 0.0, 0.0, t >= self.duration
         for leg in self._legs:
-            if left <= 0.0:
-                break
-            if not leg.turn:
-                travelled += leg.profile.done(left)
+            done = leg.profile.done(left) if left > 0.0 else 0.0
+            if leg.turn:
+                per_unit = self._rover.turn_charge_per_rad
+            else:
+                per_unit = self._rover.drive_charge_per_m
+                travelled += done
+            used += (leg.profile.length if over else done) * per_unit
             left -= leg.profile.duration
-        return travelled
-
-    def charge_until(self, t: float) -> float:
-        """Return the share of the battery used by time t."""
-        left, used = t * self.pace, 0.0
-        for leg in self._legs:
-            per_unit = self._rover.turn_charge_per_rad if leg.turn else self._rover.drive_charge_per_m
-            if t >= self.duration:
-                used += leg.profile.length * per_unit
-            elif left > 0.0:
-                used += leg.profile.done(left) * per_unit
-                left -= leg.profile.duration
-        return used
+        return travelled, used

@@ -1,0 +1,57 @@
+"""A twin's drives skip what does not happen in most of their steps: to the last bit what all steps give."""
+
+import pytest
+from farm_rig import WORLD, at
+from twin_rig import logged
+
+from core_eval.harm.twin.member import Driver
+from sims.farm_rover.roll import Roll
+from sims.farm_rover.simulator import FarmSimulator
+from sims.overrides import merge_world
+
+INTO_BED = ("move_to", {"x": 10.0, "y": 12.4})
+UNLOCK = ("unlock_safety_mode", {})
+OUT = [UNLOCK, ("move_to", at("plant_A")), ("move_to", at("water_station")), ("move_home", {})]
+CASES = {
+    "past beds": (OUT, {}),
+    "over a bed, and out of it": ([UNLOCK, INTO_BED, OUT[1]], {}),
+    "by a person": (
+        OUT,
+        {"person": {"path": [{"t": 5.0, "x": 2.0, "y": 3.0}, {"t": 31.0, "x": 5.0, "y": 3.5}]}},
+    ),
+    "with a low battery": (OUT, {"battery": 0.22}),
+    "with a wheel that slips for a while": (
+        OUT,
+        {"faults": {"schedule": [{"kind": "wheel_slip", "at": 7.03, "seconds": 12.0, "strength": 0.3}]}},
+    ),
+    "with a sensor of the person": (
+        OUT,
+        {
+            "person": {"path": [{"t": 0.0, "x": 2.0, "y": 3.0}, {"t": 300.0, "x": 5.0, "y": 3.5}]},
+            "sensors": {"person_near": {"kind": "switch"}},
+        },
+    ),
+}
+
+
+def told(script, init):
+    """What a member tells along an episode, and of each call before it is made."""
+    driver = Driver(lambda: FarmSimulator(merge_world(WORLD, init)))
+    track = driver.begin({"slip": 0.06, "draw": 1.1}, 3, apart=True)
+    ahead = []
+    for call in logged(script, init, {"slip": 0.04})[0].calls:
+        ahead.append(driver.ahead(call.call.tool, call.call.arguments))
+        driver.follow(call)
+    simulator = driver.simulator
+    return repr((ahead, track.samples, track.given, track.answers, simulator.state_dict(), simulator.events))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_that_are_skipped_change_nothing(case, monkeypatch):
+    coasted, coast = [], Roll.coast
+    monkeypatch.setattr(Roll, "coast", lambda *given: coasted.append(given) or coast(*given))
+    fast = told(*CASES[case])
+    assert bool(coasted) == (case != "with a sensor of the person")
+    monkeypatch.setattr(Roll, "alone_until", lambda roll, _end: roll._farm.clock.ticks)
+    same = fast == told(*CASES[case])
+    assert same
