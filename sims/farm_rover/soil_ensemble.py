@@ -61,7 +61,7 @@ class _Rule:
         parts = (self.severity, self.exposure, self.start, self.end)
         return _Rule(self.limit, *(part[rows] for part in parts))
 
-    def note(self, t: float, seconds: Floats, excess: Floats) -> None:
+    def note(self, t: float, seconds: Floats | float, excess: Floats) -> None:
         """Add harm by this excess in the last seconds of a step that ends at device time t, s."""
         on = (seconds > 0.0) & (excess > 0.0)
         self.exposure += np.where(on, seconds * excess, 0.0)
@@ -202,22 +202,29 @@ class SoilGrid:
         twin._rules = {rule: came.taken(rows) for rule, came in self._rules.items()}
         return twin
 
-    def advance(self, until: float, inflow: Floats) -> None:
+    def advance(self, until: float, inflow: Floats, *, last: bool = False) -> None:
         """Go on to this device time, s, with this inflow of each member, L/s.
 
-        The steps are short after a change of the inflow, and grow.
+        The steps are short after a change of the inflow, and grow. After the `last` ones only `events` hold.
         """
         inflow = np.append(inflow, 0.0)
         if not np.array_equal(inflow, self._inflow):
             self._inflow, self._longest = inflow, FIRST_STEP_S
+        settled = False
         while until - self.t > GRID_TIME_S:
             dt = min(self._longest, until - self.t)
-            self._step(dt)
+            settled = settled or (last and self._is_settled())
+            if not settled:
+                self._step(dt)
+            else:
+                self.t += dt
+                if not self._note_losses(dt):
+                    return
             self._longest = min(LONGEST_STEP_S, self._longest * STEP_GROWTH)
 
     def run_out(self) -> None:
         """Go on without water for as long as a rule counts what comes."""
-        self.advance(self.t + SOIL_FOLLOW_S, np.zeros(len(self._root) - 1))
+        self.advance(self.t + SOIL_FOLLOW_S, np.zeros(len(self._root) - 1), last=True)
 
     def quantities(self) -> Mapping[str, Floats]:
         """Return what the sensors see without noise, members by points."""
@@ -239,55 +246,84 @@ class SoilGrid:
         return events
 
     def _step(self, dt: float) -> None:
+        """Take a step; what is nought at all points is left out, as most steps are of soil that dries."""
         self.t += dt
-        shape, saturation = self._root.shape, self._saturation
+        saturation, gained = self._saturation, np.zeros(1)
         available = self._surface + (self._inflow * dt)[:, None]
         is_wet = available > DRY
-        anew = is_wet & (self._dry >= self._recovery)
-        if anew.any():
-            self._depth = np.where(anew, 0.0, self._depth)
-            room = np.maximum(0.0, 1.0 - self._root / saturation)
-            fresh = self._suction * room * self._soil.saturation * self._soil.area
-            self._deficit = np.where(anew, fresh, self._deficit)
-        self._dry = np.where(is_wet, 0.0, self._dry + dt)
-        gained = np.zeros(shape)
         if is_wet.any():
-            gained = np.minimum(_ponded_gain(self._conductivity, self._deficit, self._depth, dt), available)
-            self._depth = self._depth + gained
+            anew = is_wet & (self._dry >= self._recovery)
+            if anew.any():
+                self._depth[anew] = 0.0
+                room = np.maximum(0.0, 1.0 - self._root / saturation)
+                fresh = self._suction * room * self._soil.saturation * self._soil.area
+                self._deficit[anew] = fresh[anew]
+            gained = self._gained(available, dt)
+            self._depth += gained
             surface = available - gained
             spilt = np.maximum(0.0, surface - self._soil.brim_liters)
             self._surface, self._runoff = surface - spilt, self._runoff + spilt
+        self._dry = np.where(is_wet, 0.0, self._dry + dt)
         # Percolation and evapotranspiration, by the mean content of the step.
-        content = self._root + gained / 2.0
-        above = np.maximum(0.0, content - self._capacity)
-        loss = above
-        if above.any():
-            linear = above * -np.expm1(-dt / self._slowness)
-            power, share = self._power, np.maximum(content, self._capacity) / saturation
-            left = (share ** (1.0 - power) + (power - 1.0) * self._fastest * dt / saturation) ** (
-                1.0 / (1.0 - power)
-            )
-            gravity = np.minimum(above, (share - left) * saturation)
-            loss = np.where(self._by_gravity, gravity, linear)
+        content, root = self._root + gained / 2.0, self._root + gained
+        if content.max() > self._capacity:
+            loss = self._percolation(content, dt)
+            root, self._drained = root - loss, self._drained + loss
         drying = (content - self._wilting) / (self._stress - self._wilting)
-        root = self._root + gained - loss - self._most * dt * np.clip(drying, 0.0, 1.0)
+        root = root - self._most * dt * np.minimum(np.maximum(drying, 0.0), 1.0)
         over = np.maximum(0.0, root - saturation)
-        self._root, self._drained = root - over, self._drained + loss + over
+        self._root, self._drained = root - over, self._drained + over
         # The rules.
-        wet, pond, leached, overflowed = self._rules.values()
+        wet, pond, _, _ = self._rules.values()
         spells = (
             (wet, self._root / self._volume, self._wet_s),
             (pond, self._surface / self._soil.area, self._pond_s),
         )
         for rule, values, spell in spells:
-            excess = values - rule.limit
-            if (excess > 0.0).any() or spell.any():
+            if values.max() > rule.limit or spell.any():
+                excess = values - rule.limit
                 spell[...] = np.where(excess > 0.0, spell + dt, 0.0)
                 rule.note(self.t, np.clip(spell - self._part.plant.tolerance_s, 0.0, dt), excess)
+        self._note_losses(dt)
+
+    def _gained(self, available: Floats, dt: float) -> Floats:
+        """Return what goes in at each point, of this standing water."""
+        gained, at = np.zeros(self._root.shape), np.nonzero(available > 0.0)
+        gain = _ponded_gain(self._conductivity[at[1]], self._deficit[at], self._depth[at], dt)
+        gained[at] = np.minimum(gain, available[at])
+        return gained
+
+    def _percolation(self, content: Floats, dt: float) -> Floats:
+        """Return what percolates at each point, of this content of the root zone."""
+        above, saturation, power = np.maximum(0.0, content - self._capacity), self._saturation, self._power
+        loss: Floats = above * -np.expm1(-dt / self._slowness)
+        at = np.nonzero((above > 0.0) & self._by_gravity)
+        share = content[at] / saturation
+        left = (share ** (1.0 - power) + (power - 1.0) * self._fastest[at[1]] * dt / saturation) ** (
+            1.0 / (1.0 - power)
+        )
+        loss[at] = np.minimum(above[at], (share - left) * saturation)
+        return loss
+
+    def _note_losses(self, dt: float) -> bool:
+        """Note what is lost beyond the limits at the end of a step; return whether any is."""
+        _, _, leached, overflowed = self._rules.values()
+        any_is = False
         for rule, total in ((leached, self._drained), (overflowed, self._runoff)):
-            excess = total - total[-1:] - rule.limit
-            if (excess > 0.0).any():
-                rule.note(self.t, np.full(shape, dt), excess)
+            if total.max() > rule.limit:
+                excess = total - total[-1:] - rule.limit
+                if (excess > 0.0).any():
+                    rule.note(self.t, dt, excess)
+                    any_is = True
+        return any_is
+
+    def _is_settled(self) -> bool:
+        """Return whether no soil can ever be too wet again, or lose water, without further water."""
+        wet, pond, _, _ = self._rules.values()
+        surface, root = self._surface.max(), self._root.max()
+        under = root <= self._capacity and root / self._volume <= wet.limit
+        dry = surface <= DRY and surface / self._soil.area <= pond.limit and not self._inflow.any()
+        return bool(under and dry and not (self._wet_s.any() or self._pond_s.any()))
 
 
 _CHANGING = (
