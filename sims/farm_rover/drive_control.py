@@ -187,14 +187,16 @@ class DriveControl:
         farm, clock, steps = self._farm, self._farm.clock, 1
         end = clock.ticks + Clock.to_ticks(seconds)
         while clock.ticks < end:
-            until = min(end, (clock.ticks // grid + steps) * grid)
-            run_s, tick = Clock.to_seconds(until - clock.ticks), Clock.to_seconds(grid)
-            self._execution.run(roll.move, run_s, tick, roll.track)
-            until, steps = min(roll.free_until(), roll.alone_until(end)), STEPS_BETWEEN
+            until = min(roll.free_until(), roll.alone_until(end))
             until = until if until == end else until // grid * grid
-            if until > clock.ticks and farm.contact.free and farm.only_meters_charge():
+            touches = farm.state.contact_n > 0.0 or not farm.contact.free
+            if until > clock.ticks and not touches and farm.only_meters_charge():
                 farm.meter_charge(roll.coast(until, grid))
                 steps = 1
+                continue
+            run_s = Clock.to_seconds(min(end, (clock.ticks // grid + steps) * grid) - clock.ticks)
+            self._execution.run(roll.move, run_s, Clock.to_seconds(grid), roll.track)
+            steps = STEPS_BETWEEN
 
 
 def _straight(pose: Pose, x: float, y: float, rover: Rover, pace: float = 1.0) -> Drive:
