@@ -48,3 +48,5 @@ CORNER = 0.01
 """Pose of a rover whose wheels slip against the corner that it drives to, m."""
 DRIVE_END_S = 0.02
 """End of a drive in a call of a set time against that time: the drives before it were rounded, s."""
+SPARE_CHARGE = 1e-6
+"""Share of the battery above the reserve with which no step of a drive ends below it."""

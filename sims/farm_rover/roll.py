@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from devices.farm_rover import tolerances
 from devices.farm_rover.world import Pose, Rover
 from sims.clock import NEVER, Clock
 from sims.farm_rover.farm import Farm
@@ -14,8 +15,6 @@ from sims.faults import FaultSchedule
 
 LEAST_GRIP = 0.1
 """Minimum grip of a rover on a detour, as a share of the wheels' travel."""
-SPARE_CHARGE = 1e-6
-"""Share of the battery above the reserve with which no step ends below it."""
 
 
 def slip_of(farm: Farm, faults: FaultSchedule | None = None) -> float:
@@ -83,7 +82,7 @@ class Roll:
         farm, state = self._farm, self._farm.state
         flows = not (state.water.still and state.pesticide.still)
         left = self._charge - self._drive.charge * self._draw - farm.world.rover.battery_reserve
-        harms = state.heaped_by is not None or state.low_by is not None or left < SPARE_CHARGE
+        harms = state.heaped_by is not None or state.low_by is not None or left < tolerances.SPARE_CHARGE
         if not farm.apart or flows or harms:
             return farm.clock.ticks
         change = NEVER if farm.faults.next_change is None else farm.faults.next_change
