@@ -14,9 +14,9 @@ line before its fence says:
     <!-- output of: COMMAND -->   the same of a command that the page does not show as a block
     <!-- stand-in for PORT -->    a simulator that runs on; the port that it prints replaces PORT
 
-Without a comment a block without a language, or with `sh`, is commands: run by bash, each must succeed; of
-many `--episodes` two are run. A block of YAML is a file where its first line is `# NAME.yaml`, and else has
-to be YAML.
+Without a comment a block without a language, or with `sh`, is commands: run by bash, each must succeed. Of
+many `--episodes` and `--held-out` tasks two are run, of a world's suite its long tasks. A block of YAML is a
+file where its first line is `# NAME.yaml`, and else has to be YAML.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ COMMENT = re.compile(
 )
 FENCE = re.compile(r"```(?P<language>\w*)(?: (?P<name>[\w.-]+))?")
 NAMED = re.compile(r"# (?P<name>[\w.-]+\.yaml)\b")
-MANY_EPISODES = re.compile(r"--episodes \d+")
+MANY = re.compile(r"(--episodes|--held-out) \d+")
+SUITE = re.compile(r"(?<=pathrig run --suite )\S+")
 FRAGMENTS = {"yaml": yaml.safe_load, "toml": tomllib.loads}
 """How a part of a file is read, by its language."""
 NUMBER = re.compile(r"[-+±]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|─{2,}")
@@ -106,6 +107,8 @@ class Folder:
     path: Path
     pathrig: str = f"{sys.executable} -m core_eval.cli.main"
     """The command line that runs `pathrig`."""
+    python: str = sys.executable
+    """The command line that runs a file of Python."""
     printed: str = ""
     ports: dict[str, str] = field(default_factory=dict)
     """What takes the place of a port that the page names."""
@@ -118,7 +121,7 @@ class Folder:
         (self.path / "site").mkdir()
         scripts = {
             "pathrig": f'exec {self.pathrig} "$@"',
-            "python": f'exec {sys.executable} "$@"',
+            "python": f'case "$1" in *.py) exec {self.python} "$@";; esac; exec {sys.executable} "$@"',
             # The last word is the package's folder. Nothing is downloaded; this environment is left alone.
             "pip": f"exec {sys.executable} -m pip --disable-pip-version-check install --quiet --no-index "
             f'--no-deps --no-build-isolation --target {self.path}/site "./${{@: -1}}"',
@@ -169,7 +172,7 @@ class Folder:
 
     def run(self, script: str, status: int = 0) -> None:
         """Run commands, and keep what they print."""
-        script = MANY_EPISODES.sub("--episodes 2", self.here(script))
+        script = SUITE.sub(few_tasks, MANY.sub(r"\1 2", self.here(script)))
         # Files, and no pipes: those would be waited for until a process that outlives the script has ended.
         with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
             done = subprocess.run(
@@ -187,6 +190,12 @@ class Folder:
             self.printed = printed.read()
             said = f"{self.printed[-2000:]}{errors.read()[-2000:]}"
         assert done.returncode == status, f"{script}\n{said}"
+
+
+def few_tasks(named: re.Match[str]) -> str:
+    """Return what is run of a suite."""
+    long = ROOT / "configs" / "tasks" / named[0] / "long.yaml"
+    return str(long) if long.exists() else named[0]
 
 
 OnOutput = Callable[[Block, str], None]

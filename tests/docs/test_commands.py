@@ -52,8 +52,8 @@ NOT_RUN: Mapping[str, int] = {
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.timeout(600)
 def test_the_commands_of_a_page(page: Path, tmp_path: Path) -> None:
-    # The first page's are started as a user's are.
-    folder = Folder(tmp_path) if page.name == "README.md" else Folder(tmp_path, shlex.join(warm_pathrig()))
+    warm = shlex.join(warm_pathrig())
+    folder = Folder(tmp_path, warm, warm)
     folder.prepare()
     try:
         play(page, folder, check_output)

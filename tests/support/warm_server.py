@@ -3,7 +3,8 @@
 A command's process is as a fresh one but for what is imported and for Python's own variables: it has the
 client's streams, folder, environment and arguments, runs what is registered for the interpreter's end, and is
 killed when its client is gone. It is a child of this process, in a session of its own, and takes no ignored
-signals over: a command whose terminal, parent or process group matters is to be started by itself.
+signals over: a command whose terminal, parent or process group matters is to be started by itself. Where the
+first argument is a file of Python, this program is run instead of `pathrig`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import gc
 import importlib
 import marshal
 import os
+import runpy
 import shutil
 import signal
 import socket
@@ -163,6 +165,10 @@ def main() -> int:
         is_command = serve(listener, until)
     os.close(until)
     if is_command:
+        if sys.argv[1].endswith(".py"):
+            del sys.argv[0]
+            runpy.run_path(sys.argv[0], run_name="__main__")
+            end(0)
         end(pathrig())
     shutil.rmtree(Path(address).parent)
     return 0

@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -60,7 +59,7 @@ def program(tmp_path: Path, calls: list[tuple[str, dict[str, Any]]], by: str) ->
     """The specification of an agent that makes the calls, each in a session of its own."""
     script = tmp_path / "client.py"
     script.write_text(A_SESSION_A_CALL.format(calls=calls, pathrig=warm_pathrig()))
-    return f"command:{shlex.join([sys.executable, str(script), by])}"
+    return f"command:{shlex.join([*warm_pathrig(), str(script), by])}"
 
 
 def run(tmp_path: Path, agent: str) -> tuple[int, list[EpisodeRow]]:
@@ -223,7 +222,8 @@ def test_after_the_idle_time_a_session_begins_a_new_episode(tmp_path: Path) -> N
 
 
 def test_sessions_of_different_programs_share_an_episode_by_its_name(tmp_path: Path) -> None:
-    script = (
+    script = tmp_path / "client.py"
+    script.write_text(
         "import anyio, os, sys\n"
         "from mcp.client import Client\n"
         "from mcp.client.stdio import StdioServerParameters\n"
@@ -237,7 +237,7 @@ def test_sessions_of_different_programs_share_an_episode_by_its_name(tmp_path: P
     name = f"shared-{os.getpid()}"
     given = command(tmp_path / "log.db", "--episode", name, idle=SECONDS, pathrig=warm_pathrig())
     for tools in ("unlock_safety_mode", "lock_safety_mode done"):
-        done = [sys.executable, "-c", script, tools, *given]
+        done = [*warm_pathrig(), str(script), tools, *given]
         with subprocess.Popen(done, env=environment(), stderr=subprocess.DEVNULL) as client:
             assert client.wait(SECONDS) == 0
     assert logged(tmp_path / "log.db")[0].calls_made == 2

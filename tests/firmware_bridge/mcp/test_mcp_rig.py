@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import yaml
 from paths import ROOT
 from processes import ended
+from warm_pathrig import warm_pathrig
 
 from agents.mcp.server import tool_annotations
 from configs.device_types import load_device
@@ -34,7 +36,9 @@ from firmware_bridge.mcp.device_file import device_file
 from firmware_bridge.mcp.session import ServerFacts
 
 pytestmark = pytest.mark.slow
-SHOP = f"{sys.executable} {ROOT / 'tests' / 'support' / 'mcp_shop.py'}"
+SHOP_FILE = str(ROOT / "tests" / "support" / "mcp_shop.py")
+SHOP = f"{sys.executable} {SHOP_FILE}"
+"""For tests of the server's process."""
 TASKS = """
 tasks:
   - id: stock_up
@@ -53,10 +57,14 @@ tasks:
 """
 
 
+def warm_shop() -> str:
+    return shlex.join([*warm_pathrig(), SHOP_FILE])
+
+
 @contextmanager
 def shop(ledger: Path | None = None, *, suffix: str = "", url: str | None = None) -> Iterator[RigClient]:
     """A client of a shop, ready for calls."""
-    address = url or f"{SHOP} - {ledger or ''}"
+    address = url or f"{warm_shop()} - {ledger or ''}"
     with closing(RigClient(open_link(f"mcp:{address}{suffix}"))) as client:
         client.open()
         yield client
@@ -66,7 +74,8 @@ def shop(ledger: Path | None = None, *, suffix: str = "", url: str | None = None
 def http_shop(ledger: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    server = subprocess.Popen([*SHOP.split(), str(port), str(ledger)], stderr=subprocess.DEVNULL)
+    command = [*warm_pathrig(), SHOP_FILE, str(port), str(ledger)]
+    server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -85,7 +94,7 @@ def http_shop(ledger: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the rig's file and the device file that the kit wrote, and tasks."""
     folder = tmp_path_factory.mktemp("shop")
-    assert main(["rigs", "new", str(folder / "shop.yaml"), "--name", "shop", "--mcp", SHOP]) == 0
+    assert main(["rigs", "new", str(folder / "shop.yaml"), "--name", "shop", "--mcp", warm_shop()]) == 0
     (folder / "tasks.yaml").write_text(TASKS)
     return folder
 
@@ -222,7 +231,7 @@ def test_a_stop_cancels_the_running_call_and_is_never_confirmed(tmp_path: Path) 
 
 def test_changed_tools_are_named_and_taken_over() -> None:
     samples: list[Sample] = []
-    with closing(RigClient(open_link(f"mcp:{SHOP}"), on_sample=samples.append)) as client:
+    with closing(RigClient(open_link(f"mcp:{warm_shop()}"), on_sample=samples.append)) as client:
         client.open()
         assert client.call("open_counter", {}).status == CallStatus.OK
         deadline = time.monotonic() + 10
