@@ -65,12 +65,11 @@ def test_agents_run_on_it_over_mqtt_and_its_harm_is_told(clean: CleanVenv, rig: 
     calls = [("set_heater", {"power": "on"}), ("wait", {"minutes": 240}), ("set_heater", {"power": "off"})]
     script = tmp_path / "hot.jsonl"
     script.write_text("".join(json.dumps({"name": name, "arguments": a}) + "\n" for name, a in calls))
-    for agent, task in (("oracle", "lamp_for_an_hour"), ("scripted:hot.jsonl", "warm_up")):
-        command = ("pathrig", "run", "--task", task, "--rig", rig, "--agent", agent, "--db", "g.db", "--json")
-        ran = clean.run(*command, cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
-        [episode] = json.loads(ran.stdout)["episodes"]
-        assert episode["accepted"] is (agent == "oracle")
+    agents = ("--agent", "oracle", "--agent", "scripted:hot.jsonl")
+    command = ("pathrig", "run", "--task", "warm_up", "--rig", rig, *agents, "--db", "g.db", "--json")
+    ran = clean.run(*command, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert [episode["accepted"] for episode in json.loads(ran.stdout)["episodes"]] == [True, False]
     told = clean.run("pathrig", "harm", "g.db", "--json", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     assert "overheated" in told.stdout and '"kept_mild"' in told.stdout
