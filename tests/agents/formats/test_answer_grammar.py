@@ -222,10 +222,17 @@ def test_a_call_in_marks_names_a_tool(engine, name):
     recorder.sampler.close()
 
 
+@pytest.fixture(scope="module")
+def words():
+    made = LlamaEngine(llama_cpp_file("ggml-vocab-llama-bpe.gguf"), n_ctx=0, n_threads=1, only_words=True)
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize("name", ["hermes", "llama-json", "pythonic"])
-def test_a_token_may_end_a_call_and_go_on(name):
+def test_a_token_may_end_a_call_and_go_on(words, name):
     """`}` and a newline are one token of Llama's vocabulary, as are `>` and one."""
-    engine = LlamaEngine(llama_cpp_file("ggml-vocab-llama-bpe.gguf"), n_ctx=0, n_threads=1, only_words=True)
+    engine = words
     recorder = Recorder(engine, BY_NAME[name])
     text = written(BY_NAME[name], POUR)
     crossing = engine.vocabulary.tokenize(text + "\n\n")[-1]
@@ -233,7 +240,6 @@ def test_a_token_may_end_a_call_and_go_on(name):
     assert recorder.write(text + "\n\n") == ""
     assert not recorder.sampler.constrained
     recorder.sampler.close()
-    engine.close()
 
 
 def test_after_a_call_a_model_may_end_with_a_newline(engine):

@@ -223,6 +223,7 @@ def test_the_bench_does_not_show_a_crushed_cup(
     assert kept.roc == found["roc"] and set(kept.roc or {}) == {"results", "own sensors"}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_on_the_bench_a_finger_sensor_is_advised(

@@ -135,7 +135,7 @@ def test_the_same_weights_agree_and_others_are_told(
     # Of one name, and with options in it.
     copy = tmp_path / SHIPPED_MODEL.name
     copy.write_bytes(SHIPPED_MODEL.read_bytes())
-    one, other = (f"{path}?thinking_tokens=9" for path in (SHIPPED_MODEL, copy))
+    one, other = (f"{path}?thinking_tokens=9&max_steps=2" for path in (SHIPPED_MODEL, copy))
     assert main(["models", "check", one, "--agree", other, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["agrees"] for one in found] == [True] * 3
