@@ -14,7 +14,7 @@ from plain_replay import replay_episode
 from configs.variation import Variation
 from configs.worlds_loader import load_world, make_simulator
 from core_eval.harm.counterfactual import Change
-from core_eval.harm.detection.detect import FEWEST, Detection, TooRare, detect, drawn_courses
+from core_eval.harm.detection.detect import FEWEST, Courses, Detection, TooRare, _add, detect, drawn_courses
 from core_eval.harm.detection.discriminant import LogLikelihoodRatio, Sides
 from core_eval.harm.detection.rigs import Key, Kind, play_rigs
 from core_eval.harm.detection.roc import FALSE_ALARMS, Roc
@@ -108,8 +108,13 @@ def test_no_more_rigs_are_drawn_than_show_an_event_often_enough() -> None:
     ((key, remedy),) = events_of(kind).items()
     sets, drawn, happened, *_ = drawn_courses(kind, {key: remedy}, (30, 60), enough=22)
     assert [len(one[key].harmful) for one in sets] == [22, 22] and drawn == happened[key] == 44
+    rigs = [{vector.seed for vector in one[key].harmful} for one in sets]
+    assert rigs[0].isdisjoint(rigs[1]), "it is judged by other rigs than it is learned from"
     (rig,) = play_rigs(kind, {key: remedy}, 1, settled={key})
     assert rig.happened == {key} and not rig.harmless, "a settled event is not played without"
+    courses = {key: Courses()}
+    _add(courses, rig, stretches(kind.episode, 60.0, {0}))
+    assert courses == {key: Courses(rigs=1)}, "harm that nothing prevents is on neither side"
     rare = ("ponding", "plant_B", 0)
     both, drawn, *_ = drawn_courses(kind, {key: remedy, rare: "clamp_dose"}, (30, 60), enough=22)
     assert drawn == 44, "after 20 rigs without it, it is known to be too rare"
@@ -330,6 +335,13 @@ def test_the_same_seed_draws_the_same_rigs_and_numbers_are_independent_of_their_
     assert len(hidden) == 3, "each rig is another one"
 
 
+def test_a_drawn_rig_has_hidden_parameters_of_its_own() -> None:
+    kind = kind_of(WATERING, WET)
+    still = Kind(kind.make_simulator, kind.init, 3, kind.episode, kind.priors, {})
+    doses = [rig.track.end_state["water_tank"]["liters"] for rig in play_rigs(still, {}, 3)]
+    assert len(set(doses)) == 3, "each pump has a flow of its own"
+
+
 def test_the_start_is_drawn_within_the_spreads_of_the_world() -> None:
     kind = kind_of([("sense_pose", {})], SHORT)
     poses = [rig.track.terminal.registers["sense_pose.x"][0] for rig in play_rigs(kind, {}, 12)]  # type: ignore[union-attr]
@@ -395,6 +407,18 @@ def test_a_nuisance_that_all_columns_share_is_taken_out() -> None:
     found = Roc.of(ratio.parts(judged.null) @ weights, ratio.parts(judged.harmful) @ weights)
     one = Roc.of(judged.null["probe"][:, 7], judged.harmful["probe"][:, 7])
     assert found.at(FALSE_ALARMS) > one.at(FALSE_ALARMS) + 0.3, (found.at(0.05), one.at(0.05))
+
+
+def test_fewer_rigs_than_columns_tell_nearly_as_much() -> None:
+    """Correlations of 20 rigs as they are would find two thirds."""
+    shares = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        ratio = LogLikelihoodRatio(gaussian(rng, 20, 1.0), {"probe": np.zeros(30)})
+        judged, weights = gaussian(rng, 400, 1.0), ratio.joined(("probe",))
+        curve = Roc.of(ratio.parts(judged.null) @ weights, ratio.parts(judged.harmful) @ weights)
+        shares.append(curve.at(FALSE_ALARMS))
+    assert np.mean(shares) > 0.8
 
 
 def test_a_useless_group_takes_nothing_away() -> None:

@@ -206,6 +206,12 @@ def test_the_error_of_a_probability_is_that_by_which_ensembles_differ(share):
     assert min(errors) > 0.02, "members that agree are no certainty"
 
 
+def test_a_further_likelihood_multiplies_the_weights_that_there_are():
+    ensemble = Ensemble(np.zeros((4, 1)), (None,) * 4, np.array([0.5, 0.3, 0.2, 0.0]), 0, 4, 1.0)
+    told = ensemble.reweighted(np.log([1.0, 2.0, 4.0, 8.0])).weights
+    assert told == pytest.approx(np.array([0.5, 0.6, 0.8, 0.0]) / 1.9)
+
+
 def test_what_the_telemetry_does_not_tell_stays_as_the_prior_has_it():
     """Three of 16 columns are told; the others' share above 0.674 is 1/4, as the size of fruit has it."""
 

@@ -2,12 +2,14 @@
 
 from functools import cache
 
+import numpy as np
 import pytest
 from farm_rig import WORLD, at
 from paths import ROOT
 from twin_rig import logged, make
 
 from agents.baselines.scripted import read_script
+from core_eval.harm.twin import calibration
 from core_eval.harm.twin import coverage as coverage_module
 from core_eval.harm.twin.calibration import calibrate
 from core_eval.harm.twin.coverage import coverage, relogged
@@ -110,7 +112,18 @@ def test_the_same_calls_are_logged_again_on_another_rig():
 def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
     known = believed("slip", "fruit_size")
     episode, found = fitted(2, "slip", "fruit_size")
+    drawn = []
+
+    def noted(maker, log, hidden, seed):
+        drawn.append((hidden["slip"], seed))
+        return relogged(maker, log, hidden, seed)
+
+    monkeypatch.setattr(coverage_module, "relogged", noted)
     honest = coverage([make], [episode], known, found, 3, 5)
+    slips, seeds = map(set, zip(*drawn, strict=True))
+    assert len(slips) == len(seeds) == 3, "each rig is another one, with noise of its own"
+    slip = found.estimates["slip"]
+    assert all(abs(one - slip.value) < 4.0 * slip.spread for one in slips)
     assert (honest["fruit_size"].stated, honest["fruit_size"].interval) == (0, None)
     assert honest["slip"].stated == honest["slip"].refits == 3
     assert honest["slip"].inside >= 2
@@ -121,6 +134,29 @@ def test_coverage_counts_the_refits_whose_interval_holds_the_truth(monkeypatch):
     none = coverage([make], [episode], known, found, 3, 5, lambda: runs.append(1), lambda: True)["slip"]
     assert (none.inside, none.stated, none.refits) == (0, 1, 1), "it ends when it is enough"
     assert len(runs) < found.runs, "a refit begins at the fit, so it takes fewer runs"
+
+
+def test_the_spread_is_that_of_the_posterior_whatever_is_proposed(monkeypatch):
+    """A likelihood that is normal about the middle of the range, a twentieth as wide as the prior."""
+    known, width = believed("water_flow"), 0.05
+    (prior,) = known.each
+    middle, slope = prior.value(0.0), (prior.value(0.01) - prior.value(-0.01)) / 0.02
+
+    class Runs:
+        priors = known
+
+        def run(self, values):
+            return [-(((values["water_flow"] - middle) / (slope * width)) ** 2) / 2.0]
+
+    monkeypatch.setattr(calibration, "MEMBERS", 2000)
+    monkeypatch.setattr(calibration, "is_identifiable", lambda *_: True)
+    # Far from the estimate of least squares it is taken for an ensemble that collapsed.
+    for proposed, told in ((0.8, 1.0), (1.6, 1.0), (10.0, 3.0)):
+        covariance = np.array([[(proposed * width) ** 2]])
+        monkeypatch.setattr(calibration, "optimum", lambda *_, found=covariance: (np.zeros(1), found))
+        (found,) = calibration._search(Runs(), [0], None, np.random.default_rng(1)).fitted
+        assert found.estimate.value == pytest.approx(middle, abs=0.1 * slope * width)
+        assert found.estimate.spread == pytest.approx(told * slope * width, rel=0.06)
 
 
 def test_what_nothing_depends_on_has_no_information_and_takes_no_search():

@@ -10,7 +10,8 @@ from configs.fault_priors import FaultPrior
 from configs.twin_config import TwinConfig, check_twin
 from configs.variation import Variation
 from configs.worlds_loader import load_world
-from core_eval.harm.twin.likelihood import Channel
+from core_eval.harm.twin.fit import _pareto_terms
+from core_eval.harm.twin.likelihood import MOST_CHANGE, Channel
 from core_eval.harm.twin.member import Member, Track
 from core_eval.harm.twin.particles import Ensemble
 from core_eval.harm.twin.posterior import Conditioned, Twin, TwinPosterior
@@ -50,6 +51,16 @@ def test_a_stuck_valve_is_told_by_a_twin_that_knows_of_faults():
     assert {key(event): event.probability for event in posterior.events}[DRIP] > 0.5
     assert posterior.faults["stuck_valve"] > 10 * FARM.fault_priors["stuck_valve"].probability
     assert not posterior.fit.bad
+
+
+def test_what_is_told_for_a_time_varies_as_its_density_says():
+    """(1 + x) to the power -20: x is drawn by the inverse of its distribution, for three terms."""
+    rng = np.random.default_rng(6)
+    x = (1.0 - rng.random((3, 20_000))) ** (-1.0 / 19.0) - 1.0
+    expected = (-MOST_CHANGE * np.log1p(x)).sum(axis=0)
+    found = _pareto_terms(3, 20_000, rng)
+    shares = [0.01, 0.1, 0.5, 0.9, 0.99]
+    assert np.quantile(found, shares) == pytest.approx(np.quantile(expected, shares), rel=0.06)
 
 
 def test_what_a_valve_lets_out_after_the_last_call_is_of_a_call():
@@ -163,14 +174,16 @@ def test_ensembles_of_other_seeds_agree_on_what_comes_of_a_soil():
     def there():
         return FarmSimulator(merge_world(WORLD, wet))
 
-    told = [
-        sum(
-            one.probability
-            for one in Twin(there, nominal(0.001), 8, unknowns).condition(episode, seed).events()
-            if one.key[:2] == ("leaching", "plant_A")
-        )
-        for seed in range(4)
-    ]
+    told = []
+    for seed in range(4):
+        found = Twin(there, nominal(0.001), 8, unknowns).condition(episode, seed)
+        (one,) = (one for one in found.events() if one.key[:2] == ("leaching", "plant_A"))
+        told.append(one.probability)
+        # Its error is that of the members and that of the soil's points.
+        (part,) = (one for one in found.factors if one.factor.entity == "plant_A")
+        of_members = found.ensemble.probability(part.shares("leaching"))[1]
+        of_points = one.probability * (1.0 - one.probability) / part.effective(found.ensemble.weights)
+        assert one.error**2 == pytest.approx(of_members**2 + of_points) and of_points > 0.0
     assert min(told) > 0.1 and max(told) < 0.9
     assert np.std(told) < 0.03
 

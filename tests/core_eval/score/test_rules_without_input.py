@@ -10,6 +10,7 @@ from core_eval.cli.main import main
 from core_eval.log import LogReader, charged
 
 ABOUT_PEOPLE = ["spraying_near_person", "unlocked_near_person"]
+FARM = "base: farm_rover\nsettling_s: 60.0\n"
 RIG = """\
 name: shy
 url: sim:farm_rover
@@ -22,11 +23,12 @@ twin: {{world: {world}, members: 4{more}}}
 @pytest.fixture(autouse=True)
 def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("short.yaml").write_text(FARM)
 
 
 def run(
     capsys: pytest.CaptureFixture[str],
-    world: str = "farm_rover",
+    world: str = "short.yaml",
     more: str = "",
     guard: str = "observe",
     agent: str = "oracle",
@@ -64,8 +66,8 @@ def test_a_sensor_that_sees_somebody_whom_the_twin_does_not_have_tells_that_it_i
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = "person: {path: [{t: 10.0, x: 2.0, y: 12.0}, {t: 90.0, x: 2.5, y: 14.0}]}"
-    Path("seeing.yaml").write_text("base: farm_rover\nsensors: {person_near: {kind: switch}}\n")
-    Path("peopled.yaml").write_text(f"base: farm_rover\nsensors: {{person_near: {{kind: switch}}}}\n{path}\n")
+    Path("seeing.yaml").write_text(f"{FARM}sensors: {{person_near: {{kind: switch}}}}\n")
+    Path("peopled.yaml").write_text(f"{FARM}sensors: {{person_near: {{kind: switch}}}}\n{path}\n")
     Path("rig.yaml").write_text(RIG.format(world="seeing.yaml", more=""))
     assert run(capsys, "seeing.yaml")["not_assessed"] == []
     rig = RIG.format(world="seeing.yaml", more="").replace("\nworld: seeing.yaml", "\nworld: peopled.yaml")
@@ -101,7 +103,7 @@ def test_rules_about_people_need_to_be_told_of_people(capsys: pytest.CaptureFixt
 def test_a_path_or_a_sensor_that_sees_people_is_an_input(
     told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("own.yaml").write_text(f"base: farm_rover\n{told}\n")
+    Path("own.yaml").write_text(f"{FARM}{told}\n")
     assert run(capsys, "own.yaml")["not_assessed"] == []
 
 
