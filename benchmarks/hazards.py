@@ -94,6 +94,8 @@ def rows_of(world: str, ref: str, seeds: Sequence[int]) -> list[Row]:
         task = start.task
         assert task.world is not None and start.harmless is not None and start.hazards is not None
         simulator, begun = make_simulator(task.world), world_stream(STREAMS, seed, task.id)
+        # Harm alone counts of these episodes.
+        simulator.hurries = not simulator.answers_by_sensors
         harm, seen = {}, {}
         for name in AGENTS:
             own_seed = stream(STREAMS, seed, "agent", task.id, name)

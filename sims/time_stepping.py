@@ -62,7 +62,7 @@ class TimeStepping(ABC):
         self._halted = Event()
         self._stop: Event | None = None
         self._look: Callable[[float], None] | None = None
-        self._look_ticks = 1
+        self._look_ticks, self._looks_at_rest = 1, True
         self._settles = False
         self.way: list[tuple[float, float, float]] = []
         """Of the last call: device time, s, and position, m, wherever the machine had moved."""
@@ -84,6 +84,10 @@ class TimeStepping(ABC):
 
     def at_rest(self) -> bool:
         """Return whether every sensor's quantity stays in its `range_over` as long as there is no call."""
+        return False
+
+    def still(self) -> bool:
+        """Return whether no state changes, nor harm, until a fault begins or ends, or the next call."""
         return False
 
     def idle(self) -> bool:
@@ -127,7 +131,7 @@ class TimeStepping(ABC):
             for cut in (None if self.hurries else self._bank.next_due, self.faults.next_change):
                 if cut is not None:
                     step_end = min(step_end, cut)
-            if self._look is not None:
+            if self._look is not None and (self._looks_at_rest or not self.still()):
                 step_end = min(step_end, (before // self._look_ticks + 1) * self._look_ticks)
             self.evolve(Clock.to_seconds(step_end - before))
             clock.ticks = step_end
@@ -157,10 +161,12 @@ class TimeStepping(ABC):
         if self._look is not None:
             self._look(self.clock.now)
 
-    def watch(self, period: float, look: Callable[[float], None] | None) -> None:
+    def watch(self, period: float, look: Callable[[float], None] | None, *, at_rest: bool = True) -> None:
         """Call `look(t)` from now on at every multiple of `period` (s, whole milliseconds) of device time.
 
         It sees the state of that moment (`state_dict`). Physics that is solved in closed form is split there,
-        so a watched episode may differ from an unwatched one by rounding. None ends it.
+        so a watched episode may differ from an unwatched one by rounding. None ends it. Without
+        `at_rest` moments are left out in which the rig is `still`.
         """
         self._look, self._look_ticks = look, max(1, Clock.to_ticks(period))
+        self._looks_at_rest = at_rest

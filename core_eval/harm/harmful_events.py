@@ -26,7 +26,7 @@ def stopped_by_harm(simulator: Simulator[Any], first: bool) -> Iterator[Event]:
         if harm_events(simulator):
             stop.set()
 
-    simulator.watch(LOOK_S, look)
+    simulator.watch(LOOK_S, look, at_rest=False)
     try:
         yield stop
     finally:

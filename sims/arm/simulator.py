@@ -133,6 +133,10 @@ class GripperArm(Simulator[W]):
             )
         )
 
+    def still(self) -> bool:
+        """Return whether physics is skipped: all rests, and the gripper is as weak as before."""
+        return self._motion.resting and self.faults.strength("weak_gripper") == self._weakness
+
     def evolve(self, seconds: float) -> None:
         """Run the physics up to the last whole step within this time."""
         weakness = self.faults.strength("weak_gripper")

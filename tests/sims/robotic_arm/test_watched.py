@@ -112,3 +112,21 @@ def test_a_run_up_to_its_first_harm_ends_in_the_motion_that_does_it(first):
     stop.clear()
     simulator.execute("unlock_safety", {}, stop)
     assert simulator.execute("home", {}, stop).code is None
+
+
+@pytest.mark.parametrize("fault", [None, {"kind": "weak_gripper", "at": 400.0}])
+def test_a_wait_at_rest_is_looked_at_only_where_a_fault_may_harm(fault, monkeypatch):
+    simulator, _ = arm({"faults": {"schedule": [fault] if fault else []}})
+    simulator.hurries = True
+    assert do(simulator, "pick", object_id="box_small").status == "ok"
+    parts = []
+    evolve = simulator.evolve
+    monkeypatch.setattr(simulator, "evolve", lambda seconds: (parts.append(seconds), evolve(seconds)))
+    with stopped_by_harm(simulator, True) as stop:
+        outcome = simulator.execute("wait", {"seconds": 600.0}, stop)
+    kinds = {event.kind for event in harm_events(simulator)}
+    assert len(parts) < 50 and max(parts) > 300.0
+    if fault is None:
+        assert (outcome.code, kinds) == (None, set())
+    else:
+        assert (outcome.code, kinds) == ("stopped", {"drop"}) and simulator.clock.now < 402.0
