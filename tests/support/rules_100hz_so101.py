@@ -1,6 +1,7 @@
 """The harm rules of an SO-101's table written down a second time; shares nothing with its monitor.
 
-Contacts, torques and speeds are read from MuJoCo's own state, not from what the monitor tells of them.
+Contacts, torques and speeds are read from MuJoCo's own state, not from what the monitor tells of them:
+contacts and torques in each step of its physics, for a contact may be over within a look.
 """
 
 from __future__ import annotations
@@ -29,14 +30,10 @@ STEP_S = 0.002
 
 
 def true_state(simulator: Any) -> State:
-    """The table's `state_dict()`, with MuJoCo's contacts (N) and objects' speeds."""
+    """The table's `state_dict()`, with the objects' speeds and how deep links meet, by MuJoCo."""
     import mujoco  # Of an extra, and the farm's logs need none.
 
     model, data = simulator.physics_state
-    force, contacts = np.zeros(6), []
-    for k in range(data.ncon):
-        mujoco.mj_contactForce(model, data, k, force)
-        contacts.append((*(model.geom(geom).name for geom in data.contact[k].geom), float(force[0])))
     state = simulator.state_dict()
     speeds = {
         name: float(np.abs(data.joint(int(model.body(name).jntadr[0])).qvel).max())
@@ -45,7 +42,24 @@ def true_state(simulator: Any) -> State:
     met = dict.fromkeys(LINKS, 0.0)
     for link, a, b in apart(model):
         met[link] = max(met[link], -mujoco.mj_geomDistance(model, data, a, b, 0.0, None))
-    return {**state, "contacts": contacts, "speeds": speeds, "met": met}
+    return {**state, "speeds": speeds, "met": met}
+
+
+def contacts_of(model: Any, data: Any) -> list[tuple[str, str, float]]:
+    """The two geoms of each contact of the last step, and its normal force, N."""
+    import mujoco
+
+    names, force, found = geom_names(model), np.zeros(6), []
+    for k, (one, other) in enumerate(data.contact.geom.tolist()):
+        mujoco.mj_contactForce(model, data, k, force)
+        found.append((names[one], names[other], float(force[0])))
+    return found
+
+
+@lru_cache(1)
+def geom_names(model: Any) -> list[str]:
+    """The names of the geoms by their index."""
+    return [model.geom(geom).name for geom in range(model.ngeom)]
 
 
 @lru_cache(1)
@@ -118,7 +132,7 @@ class So101Rules:
             self.targets.add(left)
             self.released[left] = state["objects"][left]["z"]
         self.released.pop(state["holding"], None)
-        for kind, entity, excess in (*self.contacts(state, t), *self.moves(state, passed)):
+        for kind, entity, excess in self.moves(state, passed):
             yield kind, entity, self.motion, excess
         for link, depth in state["met"].items():
             yield "self_collision", link, self.motion, depth
@@ -128,8 +142,8 @@ class So101Rules:
         self.last, self.last_t = state, t
 
     def step(self, simulator: Any, t: float) -> Iterator[Found]:
-        """Count how long each servo gives too much, by MuJoCo's torques in a step of its physics."""
-        _, data = simulator.physics_state
+        """What contacts harm in a step of MuJoCo's physics; count how long each servo gives too much."""
+        model, data = simulator.physics_state
         if data.time == self.physics_t:
             return
         self.physics_t = data.time
@@ -146,21 +160,24 @@ class So101Rules:
                 self.down.add(drive)
                 span = round(t - servos["protection_time"], 6), round(t, 6)
                 self.gave_way.append(("servo_overload", drive, *span, max(over)))
-        yield from ()
+        for kind, entity, excess in self.contacts(contacts_of(model, data), simulator.held, t):
+            yield kind, entity, self.motion, excess
 
     def whole(self) -> Iterator[tuple[str, str, float, float, float]]:
         """Servos that have given way since: kind, joint, first and last moment (s), and excess."""
         while self.gave_way:
             yield self.gave_way.pop()
 
-    def contacts(self, state: State, t: float) -> Iterator[tuple[str, str, float]]:
+    def contacts(
+        self, found: list[tuple[str, str, float]], held: str | None, t: float
+    ) -> Iterator[tuple[str, str, float]]:
         """What the machine or its load touches, and how hard the jaws press."""
-        objects, held = self.world["objects"], state["holding"]
+        objects = self.world["objects"]
         hits: dict[str, float] = {}
         floors: dict[str, float] = {}
         load: dict[str, float] = {}
         sides: dict[str, dict[str, float]] = {}
-        for *geoms, force in state["contacts"]:
+        for *geoms, force in found:
             one, other = sorted(geoms, key=self.rank)
             part, thing = one.split("/")[0], other.split("/")[0]
             floor = other == "table" or other in self.world["bins"]
