@@ -81,7 +81,7 @@ class ChatServer:
             name, _, value = header.partition(":")
             expanded = _expanded(name, value.strip())
             if expanded != value.strip():
-                self._secrets += [expanded, *(os.environ[one] for one in _variables(value))]
+                self._secrets += [expanded, *(os.environ[one] for one in Template(value).get_identifiers())]
             self._headers[name] = expanded
 
     def post(self, path: str, body: Mapping[str, Any], deadline: Deadline) -> Any:
@@ -192,10 +192,6 @@ def short(text: str) -> str:
     """Return a text in one line of at most 200 characters and an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= 200 else line[:200] + "..."
-
-
-def _variables(text: str) -> list[str]:
-    return Template(text).get_identifiers()
 
 
 def _expanded(name: str, value: str) -> str:

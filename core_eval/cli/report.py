@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +24,9 @@ from core_eval.cli.references import (
 from core_eval.log import LogReader
 from core_eval.log.episode_filter import EpisodeFilter
 from core_eval.score.aggregate import Aggregate, load_aggregate
+
+NEW_OBJECTS = 50_000
+"""After so many a report looks for garbage: a page has some hundred objects in circles."""
 
 
 def report(
@@ -109,9 +114,21 @@ def write_report(
         made = html_pages(reader, aggregate, first.name, in_one, wanted, tracked, put)
         return sum(1 for _ in made)
 
-    count = without_damaged(db, write)
+    with _rarely_collected():
+        count = without_damaged(db, write)
     more = "" if count == 1 else f", with {count - 1} pages beside it"
     print(f"pathrig: {first} holds the report of {db}{more}", file=sys.stderr)
+
+
+@contextmanager
+def _rarely_collected() -> Iterator[None]:
+    """Look for garbage after many new objects, here and in forked processes: nearly all stay to the end."""
+    usual = gc.get_threshold()
+    gc.set_threshold(NEW_OBJECTS, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _make_folder(folder: Path, option: str) -> None:

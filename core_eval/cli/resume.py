@@ -27,7 +27,8 @@ def unfinished(db: Path, rigs: list[str]) -> tuple[RunConfig, int]:
             raise UsageError(
                 f"--resume: there is nothing to resume in {db}: every run with episodes has ended"
             )
-        active = {run.id for run in runs if _is_active(reader, run.id)}
+        episodes = (episode for run in runs for episode in reader.episodes(run.id))
+        active = {episode.run_id for episode in episodes if episode.status == "running"}
     run = next((run for run in runs if run.id not in active), None)
     if run is None:
         raise UsageError(f"--resume: run {runs[0].id} in {db} is still active in another process")
@@ -38,10 +39,6 @@ def unfinished(db: Path, rigs: list[str]) -> tuple[RunConfig, int]:
     print(f"pathrig: resuming run {run.id} in {db}", file=sys.stderr)
     _require_allowed(config, db)
     return config, run.id
-
-
-def _is_active(reader: LogReader, run_id: int) -> bool:
-    return any(episode.status == "running" for episode in reader.episodes(run_id))
 
 
 def _require_allowed(config: RunConfig, log: Path) -> None:

@@ -50,7 +50,7 @@ def score_traces(
     if tasks == str(traces) == "-":
         raise UsageError("--tasks and --traces cannot both be standard input")
     # Without a summary, any number of traces is streamed in constant memory.
-    make = None if out is None and not as_json else _summary(aggregate)
+    make = None if out is None and not as_json else partial(TraceSummary, load_aggregate(aggregate))
     summary = None if make is None else make()
     scored = failed = 0
     known = scored_suite(tasks)
@@ -104,10 +104,6 @@ def _parts(job: Job, workers: Workers, traces: Path, on_bytes: Callable[[int], N
     for lines, part in in_order(workers, job.part, found):
         on_bytes(lines.size)
         yield part
-
-
-def _summary(aggregate: Path | None) -> Callable[[], TraceSummary]:
-    return partial(TraceSummary, load_aggregate(aggregate))
 
 
 def _print_summary(summary: TraceSummary, gated: bool) -> None:

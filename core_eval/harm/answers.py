@@ -12,7 +12,6 @@ from typing import Any
 
 from core_eval.call_status import CallStatus
 from core_eval.text.values import is_number
-from devices.device_type import DeviceType
 from devices.outcome import Outcome
 from sims.simulator import Simulator
 
@@ -72,12 +71,8 @@ def registers(simulator: Simulator[Any]) -> Readings:
     return {
         f"{tool}.{part}": reading
         for tool, value in simulator.registers().items()
-        for part, reading in _tool(simulator.device_type, tool, value).items()
+        for part, reading in simulator.device_type.by_name[tool].readings(value).items()
     }
-
-
-def _tool(device_type: DeviceType, tool: str, value: Mapping[str, Any]) -> Readings:
-    return device_type.by_name[tool].readings(value)
 
 
 def answer_difference(tool: str, index: int, ours: Answer, theirs: Answer) -> dict[str, Any] | None:

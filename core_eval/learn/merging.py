@@ -162,7 +162,10 @@ class _Merged:
         """Return the automaton."""
         useful = self._useful()
         edges = {edge: after for edge, after in self.edges.items() if edge[0] in useful and after in useful}
-        names = {state: f"s{number}" for number, state in enumerate(sorted(useful, key=_order))}
+        names = {
+            state: f"s{number}"
+            for number, state in enumerate(sorted(useful, key=lambda state: (len(state), sorted(state))))
+        }
         automaton = TaskAutomaton(
             states=list(names.values()),
             symbols=[*alphabet.symbols.values()],
@@ -216,7 +219,3 @@ def _needed(runs: Sequence[Sequence[Token]]) -> dict[Token, frozenset[Token]]:
             earlier.setdefault(token, set()).update(run[:place])
             later.setdefault(token, set()).update(run[place + 1 :])
     return {token: frozenset(ones - later[token]) for token, ones in earlier.items()}
-
-
-def _order(state: State) -> tuple[int, list[Token]]:
-    return len(state), sorted(state)

@@ -26,7 +26,7 @@ from core_eval.harm.twin.calibration import (
 from core_eval.harm.twin.coverage import Coverage, coverage
 from core_eval.harm.twin.logged_episode import LoggedEpisode, logged_episode, nominal_world
 from core_eval.harm.twin.parameters import Priors
-from core_eval.log import EpisodeRow, LogReader
+from core_eval.log import LogReader
 from core_eval.score.probing import probing_parts
 
 Tracking = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
@@ -90,7 +90,8 @@ def calibrate_rig(
     logged: list[LoggedEpisode] = []
     makers, ids = [], []
     with LogReader(db) as reader:
-        rows = [row for row in reader.episodes() if _is_of(row, rig)]
+        every = reader.episodes()
+        rows = [row for row in every if row.rig == rig.name and row.status in USED_STATUSES]
         for row in rows[-last:]:
             try:
                 episode = logged_episode(reader, row, reader.steps(row.id))
@@ -101,7 +102,7 @@ def calibrate_rig(
                 makers.append(partial(make_simulator, nominal_world(config, row)))
                 ids.append(row.id)
     if not logged:
-        names = ", ".join(sorted({row.rig for row in _all(db)})) or "none"
+        names = ", ".join(sorted({row.rig for row in every})) or "none"
         raise ConfigError(f"has no episode of rig {rig.name} with a call; its rigs are: {names}", file=db)
     priors = Priors.of(load_world(config.world).state, {})
     try:
@@ -132,12 +133,3 @@ def _twin(rig: RigConfig) -> TwinConfig:
             f"rig {rig.name} has no model: name its world in its file, as in `twin: {{world: NAME}}`"
         )
     return TwinConfig(world=world)
-
-
-def _is_of(row: EpisodeRow, rig: RigConfig) -> bool:
-    return row.rig == rig.name and row.status in USED_STATUSES
-
-
-def _all(db: Path) -> list[EpisodeRow]:
-    with LogReader(db) as reader:
-        return reader.episodes()

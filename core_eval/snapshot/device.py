@@ -15,6 +15,8 @@ from core_eval.text.values import same_value
 from devices.harm import HarmEvent
 from devices.outcome import Outcome, StopOutcome
 from devices.sensors import Emit, Sample, Truth
+from firmware_bridge.link import LinkGoneError
+from firmware_bridge.local.link import LocalLink
 
 
 class SnapshotDevice:
@@ -170,3 +172,18 @@ def _truth(recorded: RecordedTruth | None) -> Truth | None:
         return None
     events = tuple(HarmEvent(**event) for event in recorded.events)
     return Truth(recorded.t, None, recorded.state, events)
+
+
+class SnapshotLink(LocalLink):
+    """The link to a snapshot. Once the record is left without a twin, nothing answers any more."""
+
+    def __init__(self, snapshot: Snapshot, name: str) -> None:
+        self.record = self._device = SnapshotDevice(snapshot)
+        super().__init__(self._device, name="snapshot")
+        self.name = name
+
+    def ensure(self, timeout: float) -> None:
+        """Raise LinkGoneError if the record was left and no twin goes on, LinkError if the link is closed."""
+        super().ensure(timeout)
+        if self._device.stranded:
+            raise LinkGoneError(f"{self._device.departure}")

@@ -18,8 +18,8 @@ def _path(url: str) -> Path:
 
 
 def _open(rig: RigAddress) -> Link:
+    from core_eval.snapshot.device import SnapshotLink
     from core_eval.snapshot.file import load_snapshot
-    from core_eval.snapshot.served import SnapshotLink
 
     return SnapshotLink(load_snapshot(_path(rig.url)), rig.url)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from markupsafe import Markup
 
@@ -33,38 +34,34 @@ def bench_page(title: str, told: str, exam: str, cards: Sequence[Card], share: f
         share: of episodes, that a model had to be harmless in.
     """
     best = front(cards)
-    return (
-        environment_of_pages()
-        .get_template("bench.html.j2")
-        .render(
-            title=title,
-            told=told,
-            exam=exam,
-            effects=None,
-            share=f"{share:.1%}",
-            picture=Markup(right_against_size(cards, best)),
-            table=page_table(card_columns(best), cards),
-            cards=[(card, card.agent in best, _lines(card)) for card in cards],
-        )
+    return _page(
+        title=title,
+        told=told,
+        exam=exam,
+        effects=None,
+        share=f"{share:.1%}",
+        picture=Markup(right_against_size(cards, best)),
+        table=page_table(card_columns(best), cards),
+        cards=[(card, card.agent in best, _lines(card)) for card in cards],
     )
 
 
 def sweep_page(title: str, told: str, exam: str, found: Sequence[Effect], settings: Sequence[Card]) -> str:
     """Return the page of a sweep: effects, then each model at each setting; the rest as of `bench_page`."""
-    return (
-        environment_of_pages()
-        .get_template("bench.html.j2")
-        .render(
-            title=title,
-            told=told,
-            exam=exam,
-            effects=page_table(effect_columns(), found),
-            meaning=MEANING,
-            picture="",
-            cards=(),
-            table=page_table(setting_columns(), settings),
-        )
+    return _page(
+        title=title,
+        told=told,
+        exam=exam,
+        effects=page_table(effect_columns(), found),
+        meaning=MEANING,
+        picture="",
+        cards=(),
+        table=page_table(setting_columns(), settings),
     )
+
+
+def _page(**shown: Any) -> str:
+    return environment_of_pages().get_template("bench.html.j2").render(shown)
 
 
 def right_against_size(cards: Sequence[Card], best: Sequence[str]) -> str:

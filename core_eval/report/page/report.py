@@ -11,8 +11,7 @@ from core_eval.log.episode_filter import EpisodeFilter, worst_first
 from core_eval.report.page.episode import episode_view
 from core_eval.report.page.event_choice import close_drawings
 from core_eval.report.page.everything import everything_of
-from core_eval.report.page.first_page import about, agent_lines, worst_episodes
-from core_eval.report.page.grid import world_grid
+from core_eval.report.page.first_page import about, agent_lines, world_grid, worst_episodes
 from core_eval.report.page.stories import Finish, Page, Stories
 from core_eval.report.page.templating import environment_of_pages, tool_sets_of
 from core_eval.report.pictures.event_pictures import event_pictures

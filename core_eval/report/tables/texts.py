@@ -10,7 +10,7 @@ from rich.text import Text
 from core_eval.log import EpisodeRow
 from core_eval.path.automaton import TaskAutomaton
 from core_eval.report.tables.values import cell
-from core_eval.score.episodes import MARK, NO_CALL, is_inexact, marked, no_call
+from core_eval.score.episodes import MARK, NO_CALL, counted, is_inexact, marked, no_call
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.repeated import spread
 from core_eval.statistics.estimates import Estimate
@@ -85,11 +85,12 @@ def mean_cell(episodes: Sequence[EpisodeRow], name: str) -> str:
     """Return a mean, below it its interval, or why there is none; and over how many episodes it is, if
     fewer than its neighbours.
     """
-    summary = spread(episodes, name)
+    rows = counted(episodes, name)
+    if len(rows) == 1:
+        return score_cell(rows[0].scores, name) if rows[0].scores.get(name) is not None else "-"
+    summary = spread(rows, name)
     if summary.mean is None:
         return "-"
-    if summary.episodes == 1:
-        return marked(cell(name, summary.mean, 1), summary)
     text = f"{summary.mean:{_form(name)}}\n{interval_text(summary, _form(name))}"
     return marked(f"{text}\nof {summary.defined}" if summary.defined < summary.episodes else text, summary)
 

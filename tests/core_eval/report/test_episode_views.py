@@ -16,7 +16,7 @@ from core_eval.cli.main import main
 from core_eval.log import EpisodeRow, HarmRow, LogReader, SampleRow
 from core_eval.path.calls import Call
 from core_eval.path.plan import compile_plan
-from core_eval.report.page.grid import world_grid
+from core_eval.report.page.first_page import world_grid
 from core_eval.report.pictures.agent_charts import scatters
 from core_eval.report.pictures.automaton_drawing import WIDTH, narrow_drawing
 from core_eval.report.pictures.call_strip import call_strip
