@@ -66,14 +66,14 @@ def detected(
     script: Script, init: dict[str, Any], finer: dict[str, Any] | None = None
 ) -> dict[str, Detection]:
     kind = kind_of(script, init, finer)
-    found = detect(kind, events_of(kind), training=30, null=60)
+    found = detect(kind, events_of(kind), training=25, null=40)
     return {key[0]: one for key, one in found.items() if isinstance(one, Detection)}
 
 
 @pytest.mark.slow
 def test_a_drive_over_a_bed_that_the_rover_itself_reports_is_detected() -> None:
     found = detected(CROSSING, SHORT)["bed_crossing"]
-    assert (found.happens, found.null, found.harmful) == (1.0, 60, 60)
+    assert (found.happens, found.null, found.harmful) == (1.0, 40, 40)
     assert found.probability(found.groups) > 0.99
     assert found.probability((ANSWERS,)) > 0.99, "its pose is part of a result"
     low, high = found.interval(found.probability(found.groups))
@@ -84,7 +84,7 @@ def test_a_drive_over_a_bed_that_the_rover_itself_reports_is_detected() -> None:
 def test_a_person_whom_no_sensor_sees_is_detected_as_often_as_a_false_alarm() -> None:
     calls: Script = [("move_to", {"x": 7.5, "y": 5.0})]
     (found,) = detected(calls, VISITED).values()
-    assert found.groups == () and found.harmful == 60
+    assert found.groups == () and found.harmful == 40
     assert found.probability(found.groups) == pytest.approx(FALSE_ALARMS)
     (seen,) = detected(calls, VISITED, FINER).values()
     assert seen.groups == ("person_near",)

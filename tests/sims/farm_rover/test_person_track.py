@@ -40,9 +40,20 @@ def drive(path, goal, slip):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(walk, st.tuples(place, place), st.sampled_from([0.0, 0.08]))
 def test_what_is_found_without_looks_is_what_looks_find(walk, goal, slip):
+    compare(walk, goal, slip)
+
+
+@pytest.mark.nightly
+@settings(max_examples=60)
+@given(walk, st.tuples(place, place), st.sampled_from([0.0, 0.08]))
+def test_what_is_found_on_many_walks_is_what_looks_find(walk, goal, slip):
+    compare(walk, goal, slip)
+
+
+def compare(walk, goal, slip):
     begin, x, y, seconds, to_x, to_y = walk
     path = [{"t": begin, "x": x, "y": y}, {"t": begin + seconds, "x": to_x, "y": to_y}]
     _, seen = distances(path, goal, slip)

@@ -97,11 +97,24 @@ def pesticide_in(state: dict[str, Any]) -> float:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 @given(hidden, faults, st.integers(0, 2**32), st.booleans())
 def test_water_and_pesticide_are_kept_to_1e_9(
     apart: dict[str, float], broken: list[dict[str, Any]], seed: int, stopped: bool
 ) -> None:
+    all_is_kept(apart, broken, seed, stopped)
+
+
+@pytest.mark.nightly
+@settings(max_examples=120)
+@given(hidden, faults, st.integers(0, 2**32), st.booleans())
+def test_water_and_pesticide_are_kept_on_many_rounds(
+    apart: dict[str, float], broken: list[dict[str, Any]], seed: int, stopped: bool
+) -> None:
+    all_is_kept(apart, broken, seed, stopped)
+
+
+def all_is_kept(apart: dict[str, float], broken: list[dict[str, Any]], seed: int, stopped: bool) -> None:
     simulator, _ = rover({"hidden": apart, "faults": {"schedule": broken}}, seed)
     water, pesticide = water_in(simulator.state_dict()), pesticide_in(simulator.state_dict())
     script = errands(random.Random(seed))
@@ -124,11 +137,24 @@ def test_water_and_pesticide_are_kept_to_1e_9(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(calls, max_size=8), hidden, faults, st.integers(0, 99))
 def test_random_calls_never_crash_and_leave_sense(
     script: Script, apart: dict[str, float], broken: list[dict[str, Any]], seed: int
 ) -> None:
+    sense_is_left(script, apart, broken, seed)
+
+
+@pytest.mark.nightly
+@settings(max_examples=120)
+@given(st.lists(calls, max_size=8), hidden, faults, st.integers(0, 99))
+def test_many_random_calls_never_crash_and_leave_sense(
+    script: Script, apart: dict[str, float], broken: list[dict[str, Any]], seed: int
+) -> None:
+    sense_is_left(script, apart, broken, seed)
+
+
+def sense_is_left(script: Script, apart: dict[str, float], broken: list[dict[str, Any]], seed: int) -> None:
     init = {"hidden": apart, "faults": {"schedule": broken}, "safety_locked": False}
     person = {"path": [{"t": 5.0, "x": 0.0, "y": 10.0}, {"t": 95.0, "x": 20.0, "y": 10.0}]}
     simulator, samples = rover({**init, "person": person}, seed)
