@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -126,7 +125,7 @@ def test_a_killed_client_ends_the_episode(tmp_path: Path) -> None:
         "anyio.run(main)\n"
     )
     killed = subprocess.run(
-        [sys.executable, str(script), *command(tmp_path / "log.db")],
+        [*warm_pathrig(), str(script), *command(tmp_path / "log.db", pathrig=warm_pathrig())],
         env=environment(),
         stderr=subprocess.DEVNULL,
         timeout=SECONDS,
@@ -196,7 +195,8 @@ def test_a_signal_stops_the_rig_while_the_client_thinks(tmp_path: Path) -> None:
             process.send_signal(signal.SIGTERM)
             assert await anyio.to_thread.run_sync(process.wait, SECONDS) == 128 + signal.SIGTERM
 
-    with http_server(tmp_path / "log.db", pathrig=PATHRIG) as (process, url):
+    # In mid-call, below, the signal reaches a process that was started as a user's is.
+    with http_server(tmp_path / "log.db") as (process, url):
         anyio.run(session, url, process)
     with LogReader(tmp_path / "log.db") as reader:
         (episode,) = reader.episodes()
@@ -252,7 +252,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_standard_input_that_is_no_pipe_is_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "core_eval.cli.main", "mcp", "--task", "water_one_plant"]
+    command = [*warm_pathrig(), "mcp", "--task", "water_one_plant"]
     done = subprocess.run(
         [*command, "--rig", "sim:farm_rover", "--db", str(tmp_path / "x.db")],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tapped_rig import FieldRover, tapped, tools_on
 
 from agents.agent import ToolCallAction
 from configs.rig_config import RigConfig
-from configs.tasks_loader import TASKS_FOLDER, list_tasks, load_task
+from configs.tasks_loader import TASKS_FOLDER, Task, list_tasks, load_task
 from core_eval.cli.main import main
 from core_eval.log import LogReader, RunLog, ignore
 from core_eval.rig.opening import open_rig
@@ -198,13 +199,15 @@ def test_a_program_asks_over_mcp() -> None:
     assert (scores["accepted"], scores["path_correctness"]) == (1.0, 1.0)
 
 
-SHIPPED = [task for file in sorted((TASKS_FOLDER / "operator").glob("*.yaml")) for task in list_tasks(file)]
+@cache
+def shipped() -> list[Task]:
+    return [task for file in sorted((TASKS_FOLDER / "operator").glob("*.yaml")) for task in list_tasks(file)]
 
 
 def test_the_shipped_tasks_are_those_that_the_pages_tell_of() -> None:
     thinks_again = [
         task
-        for task in SHIPPED
+        for task in shipped()
         if task.operator is not None
         and any(
             len(topic.replies) > 1 or (isinstance(topic.says, list) and len(topic.says) > 1)
@@ -213,18 +216,18 @@ def test_the_shipped_tasks_are_those_that_the_pages_tell_of() -> None:
     ]
     asks = [
         task
-        for task in SHIPPED
+        for task in shipped()
         if any(one.tool == "ask" and one.fact for one in task.automaton.symbols.values())
     ]
-    declines = [task for task in SHIPPED if task.answer == "decline"]
-    assert (len(SHIPPED), len(thinks_again), len(declines)) == (30, 10, 8)
-    assert len(SHIPPED) - len(asks) == 4
-    assert all(task.operator is not None and len({task.prompt, *task.paraphrases}) == 4 for task in SHIPPED)
+    declines = [task for task in shipped() if task.answer == "decline"]
+    assert (len(shipped()), len(thinks_again), len(declines)) == (30, 10, 8)
+    assert len(shipped()) - len(asks) == 4
+    assert all(task.operator is not None and len({task.prompt, *task.paraphrases}) == 4 for task in shipped())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.nightly)])
 def test_the_shipped_tasks_with_an_operator_hold(every: int) -> None:
     """Verified is each by night, and every tenth by day."""
-    for task in SHIPPED[::every]:
+    for task in shipped()[::every]:
         assert verify_task(task).faults == ()

@@ -19,7 +19,6 @@ from core_eval.score.harm import harm_metrics
 from core_eval.score.metrics import BY_NAME
 from core_eval.score.scoring import EpisodeScore, failure_rows, score_episode
 
-ROVER_TASKS = [task.id for task in read_suite("farm_rover").tasks]
 KNOWN = BY_NAME.keys() | {f"{name}_{end}" for name in BY_NAME for end in ("low", "high")}
 """The scores that the reports know."""
 THERE_AND_BACK = [
@@ -64,7 +63,8 @@ def test_harm_that_the_golden_run_does_too_is_no_failure_of_the_agent() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.nightly)])
 def test_every_golden_run_passes_the_baselines_and_has_no_failure(every: int) -> None:
-    run(*(Cell(task=task, rig="sim:farm_rover", agent="oracle") for task in ROVER_TASKS[::every]))
+    tasks = read_suite("farm_rover").tasks[::every]
+    run(*(Cell(task=task.id, rig="sim:farm_rover", agent="oracle") for task in tasks))
     with LogReader(Path("log.db")) as reader:
         for episode in reader.episodes():
             named = {name: episode.scores[name] for name in ("response_ok", "final_state_ok")}
