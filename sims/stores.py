@@ -1,4 +1,4 @@
-"""Stores of one quantity, independent parts of a world: a battery, a hopper.
+"""Stores of one quantity, independent parts of a world: a battery, a hopper, a tank.
 
 What a store holds is linear in what is taken from it or added: level = base + slope * amount, until it is
 filled or emptied. Base and slope are its unknowns. The amount is metered at the moments at which the rig's
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.harm import HarmRule
+from devices.harm import HarmEvent, HarmRule
 from devices.sensors import SampleValue
 from sims.factors import GridEvents
 
 Floats = NDArray[np.float64]
+Key = tuple[str, str]
+"""Kind and entity of an event."""
 LOOK_S = 1.0
 """Interval at which the sensors are looked at while a store is filled, s."""
 LEAST_FILL_S = 1e-3
@@ -38,6 +41,19 @@ class Fill:
     end: float
     full: bool = True
     empties: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A call, or the time after the last one, from its begin to its end, device time, s.
+
+    Attributes:
+        got: what the parts of the world get in it, by name (`Simulator.given`).
+    """
+
+    begin: float
+    end: float
+    got: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +98,29 @@ class Phase:
         return seconds
 
 
+class StoreHarm(Protocol):
+    """The harm that comes of a store."""
+
+    @property
+    def meters(self) -> tuple[str, ...]:
+        """What of `Span.got` it depends on."""
+
+    def events(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats, end: float
+    ) -> Mapping[Key, GridEvents]:
+        """Return the harm of each point, if the record ends then; `size`: of the parameter of each."""
+
+    def ahead(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats
+    ) -> Mapping[Key, NDArray[np.bool_]]:
+        """Return where the last of the spans, a call that was not made yet, does harm."""
+
+    def bears_out(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats, event: HarmEvent
+    ) -> NDArray[np.bool_] | None:
+        """Return where a member's event of another rule happens; None: it does not depend on the store."""
+
+
 @dataclass(frozen=True)
 class Store:
     """A store of one quantity, from 0 to `full`.
@@ -96,7 +135,7 @@ class Store:
         told: the tool that tells the level in tenths, and the part of its result; None: none does.
         filled: the tool that fills it, and how much in a second; None: none does.
         full: the level up to which it is filled.
-        rule, limit: its rule of harm, and the level beyond which there is any.
+        harm: what harm comes of it.
     """
 
     entity: str
@@ -105,8 +144,7 @@ class Store:
     taken: bool
     meter: str
     reads: Mapping[str, Callable[[SampleValue], tuple[float, float]]]
-    rule: HarmRule
-    limit: float
+    harm: StoreHarm
     told: tuple[str, str] | None = None
     filled: tuple[str, float] | None = None
     full: float = math.inf
@@ -163,6 +201,9 @@ class Store:
                 max(cut.end - cut.begin, LEAST_FILL_S),
             )
             rate = np.maximum(self.filled[1], (self.full - level) / seconds if cut.full else 0.0)
+            # What is taken meanwhile, such as through a valve that sticks.
+            taken = np.diff(np.interp([cut.begin, cut.end], times, amounts))[0] if self.taken else 0.0
+            rate = rate + slope * (taken / seconds)
             looks = np.arange(math.ceil(cut.begin / LOOK_S) * LOOK_S, cut.end, LOOK_S)
             looks = np.append(cut.begin, looks[looks > cut.begin])
             found.append(Phase(cut.begin, cut.end, level, rate, looks, looks - cut.begin, fills=True))
@@ -188,24 +229,42 @@ class Store:
         phase = next((one for one in reversed(phases) if one.begin <= t), phases[0])
         return np.clip(phase.level(t), 0.0, self.full)
 
-    def events(self, phases: Sequence[Phase], end: float) -> GridEvents:
-        """Return the harm of each point, those of several phases as one, if the record ends then.
+
+@dataclass(frozen=True)
+class LevelRule:
+    """The harm of a level beyond a limit.
+
+    Attributes:
+        rule, limit: the rule, and the level beyond which there is any.
+    """
+
+    rule: HarmRule
+    limit: float
+    meters: tuple[str, ...] = ()
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.rule.falls_below else 1.0
+
+    def events(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats, end: float
+    ) -> Mapping[Key, GridEvents]:
+        """Return the harm of each point, that of several phases as one.
 
         Taking from a store that is too low at the start is none, nor is what nobody takes or adds.
         """
-        rule, sign = self.rule, -1.0 if self.rule.falls_below else 1.0
-        size = len(phases[0].base)
+        rule, sign, points = self.rule, self._sign, len(size)
         severity, exposure, start, last = (
-            np.zeros(size), np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf)
+            np.zeros(points), np.zeros(points), np.full(points, np.inf), np.full(points, -np.inf)
         )  # fmt: skip
         for phase in phases:
             if phase.fills:
                 continue
             excess = sign * (phase.base - self.limit), sign * phase.slope
             most = excess[0] + excess[1] * phase.amounts[-1]
-            if self.taken:
+            if store.taken:
                 most = np.minimum(most, self.limit)
-            on = (most > 0.0) & ((excess[0] <= 0.0) | (not self.taken))
+            on = (most > 0.0) & ((excess[0] <= 0.0) | (not store.taken))
             first = phase.amounts[np.searchsorted(phase.times, phase.begin, "right") - 1]
             if phase.amounts[-1] <= first or not on.any():
                 continue
@@ -214,14 +273,42 @@ class Store:
             stop: Floats | float = phase.end
             if phase is phases[-1]:
                 stop = np.maximum(end, begin + rule.follow_s)
-            spans = np.diff(np.append(phase.times, phase.end))
-            total = np.append(0.0, np.cumsum(phase.amounts * spans))
+            seconds = np.diff(np.append(phase.times, phase.end))
+            total = np.append(0.0, np.cumsum(phase.amounts * seconds))
             amount = total[-1] - np.append(total, total[-1])[place] + phase.amounts[-1] * (stop - phase.end)
             lasting = excess[0] * (stop - begin) + excess[1] * amount
             severity = np.where(on, np.maximum(severity, most), severity)
             exposure = np.where(on, exposure + lasting, exposure)
             start, last = np.where(on, np.minimum(start, begin), start), np.where(on, stop, last)
-        trifle = rule.trifling_cost(self.limit)
-        cost: Floats = rule.cost(severity, exposure)  # type: ignore[arg-type,assignment]
-        happens = (severity > rule.trifle.severity(self.limit)) & (cost > trifle)
-        return GridEvents(happens, start, last, severity, exposure, trifle)
+        return {(rule.kind, store.entity): events_of(rule, self.limit, start, last, severity, exposure)}
+
+    def ahead(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats
+    ) -> Mapping[Key, NDArray[np.bool_]]:
+        """Return where a call does harm: costs more than without it."""
+        rule, sign, latest, call = self.rule, self._sign, phases[-1], spans[-1]
+        excess = sign * (latest.level(call.begin) - self.limit)
+        # Taking from what is too low at the start is no harm.
+        spared = store.taken & (sign * (latest.base - self.limit) > 0.0)
+        after = excess + call.got.get(store.entity, 0.0) * (sign * size * (-1.0 if store.taken else 1.0))
+        more = rule.cost(1.0, 0.0) * (after - np.maximum(0.0, excess)) > rule.trifling_cost(self.limit)
+        harmful = ~spared & more & (after > rule.trifle.severity(self.limit))
+        return {(rule.kind, store.entity): harmful}
+
+    def bears_out(self, *_: object) -> None:
+        """No other rule depends on the level."""
+
+
+def events_of(
+    rule: HarmRule, limit: float, start: Floats, last: Floats, severity: Floats, exposure: Floats
+) -> GridEvents:
+    """Return the events of a rule, those that are more than a trifle."""
+    found = GridEvents(severity > 0.0, start, last, severity, exposure, rule.trifling_cost(limit))
+    happens = (severity > rule.trifle.severity(limit)) & (cost_of(rule, found) > found.trifle)
+    return replace(found, happens=happens)
+
+
+def cost_of(rule: HarmRule, events: GridEvents) -> Floats:
+    """Return what the events of a rule cost, in its unit of cost."""
+    cost: Floats = rule.cost(events.severity, events.exposure)  # type: ignore[arg-type,assignment]
+    return cost

@@ -1,19 +1,41 @@
-"""The rover's battery and hopper as stores that a twin weighs apart, and the meters of what they get."""
+"""The rover's battery, hopper and pesticide tank as stores that a twin weighs apart, and the tank's harm."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from devices.farm_rover.harm_rules import BATTERY_RESERVE, HOPPER_OVERFILL
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.farm_rover.harm_rules import (
+    BATTERY_RESERVE,
+    DRY_PUMP,
+    HOPPER_OVERFILL,
+    PESTICIDE_OVERDOSE,
+    PRE_HARVEST_INTERVAL,
+    SPRAYING_IN_WIND,
+    SPRAYING_NEAR_PERSON,
+)
 from devices.farm_rover.world import FarmWorld
+from devices.harm import HarmEvent
 from devices.sensors import SampleValue, SensorSpec
-from sims.farm_rover.fitted_sensors import DRAWN, HEAPED, HOPPER_BARRIER
-from sims.stores import Store
+from sims.factors import GridEvents
+from sims.farm_rover.fitted_sensors import (
+    DRAWN,
+    HEAPED,
+    HOPPER_BARRIER,
+    SPRAYED,
+    SPRAYER,
+    SPRAYER_S,
+    deposit_on,
+)
+from sims.stores import Floats, Key, LevelRule, Phase, Span, Store, cost_of, events_of
 
 
 def farm_stores(world: FarmWorld) -> Sequence[Store]:
-    """Return battery and hopper; not one with a finer sensor, or on which something else depends."""
+    """Return battery, hopper and pesticide tank; not one with a finer sensor, or on which others depend."""
     specs, rover, hopper = world.sensors, world.rover, world.hopper
     found = []
     if rover.water_pump is None and specs.battery_gauge is None and _tells_changes(specs.battery):
@@ -28,7 +50,7 @@ def farm_stores(world: FarmWorld) -> Sequence[Store]:
         found.append(
             Store(
                 "battery", ("battery",), ("draw",), True, DRAWN, {"battery": charge_of},
-                BATTERY_RESERVE, rover.battery_reserve, ("sense_battery", "battery"),
+                LevelRule(BATTERY_RESERVE, rover.battery_reserve), ("sense_battery", "battery"),
                 ("recharge", rover.charging_per_s), 1.0,
             )
         )  # fmt: skip
@@ -41,10 +63,125 @@ def farm_stores(world: FarmWorld) -> Sequence[Store]:
         holds = hopper.capacity * hopper.heaped_share
         found.append(
             Store(
-                "hopper", (), ("fruit_size",), False, HEAPED, {"hopper_full": heap_of}, HOPPER_OVERFILL, holds
+                "hopper", (), ("fruit_size",), False, HEAPED, {"hopper_full": heap_of},
+                LevelRule(HOPPER_OVERFILL, holds),
             )
-        )
+        )  # fmt: skip
+    if weighs_sprayer(world):
+        low, tank = specs.pesticide_tank_low.threshold or 0.0, world.pesticide_tank
+
+        def content_of(word: SampleValue) -> tuple[float, float]:
+            return (-math.inf, low) if word else (low, math.inf)
+
+        found.append(
+            Store(
+                SPRAYER, ("pesticide_tank", "ml"), ("pesticide_flow",), True, SPRAYED,
+                {"pesticide_tank_low": content_of}, Sprays(world),
+                filled=("refill_pesticide", tank.refill_ml_per_s), full=tank.capacity_ml,
+            )
+        )  # fmt: skip
     return found
+
+
+def weighs_sprayer(world: FarmWorld) -> bool:
+    """Return whether the pesticide tank is weighed apart: no finer sensor sees what leaves it."""
+    spec = world.sensors.pesticide_tank_low
+    return world.sensors.leaf_wetness is None and _tells_changes(spec) and not spec.hysteresis
+
+
+@dataclass(frozen=True)
+class Sprays:
+    """The harm of what a tank of pesticide gives: too much on a plant, and a pump that runs dry.
+
+    Of what a call takes the tank gives what it holds, all at first, and then nothing.
+    """
+
+    world: FarmWorld
+
+    @property
+    def meters(self) -> tuple[str, ...]:
+        """What the sprayer gives, for how long it is on, and what falls on each plant."""
+        return SPRAYER, SPRAYER_S, *map(deposit_on, self.world.plants)
+
+    def events(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats, end: float
+    ) -> Mapping[Key, GridEvents]:
+        """Return the harm of each point."""
+        held = _held(store, phases, spans, size)
+        begins, ends = (
+            np.array([[one] for one in times])
+            for times in zip(*((span.begin, span.end) for span in spans), strict=True)
+        )
+        found = {}
+        for name, plant in self.world.plants.items():
+            limit = plant.pesticide_limit_ml
+            dose = held * size * _got(spans, deposit_on(name))
+            after = plant.pesticide_ml - limit + np.cumsum(dose, axis=0)
+            before = np.maximum(0.0, after - dose)
+            on, above = (dose > 0.0) & (after > 0.0), np.maximum(0.0, after)
+            # The excess grows evenly.
+            seconds = (ends - begins) * (above - before) / np.where(on, dose, 1.0)
+            lasting = np.sum(on * seconds * (above + before) / 2.0, axis=0)
+            start = np.where(on, ends - seconds, np.inf).min(axis=0)
+            last = np.where(on, ends, -np.inf).max(axis=0)
+            severity = np.where(on, above, 0.0).max(axis=0)
+            found[PESTICIDE_OVERDOSE.kind, name] = events_of(
+                PESTICIDE_OVERDOSE, limit, start, last, severity, lasting
+            )
+        dry = (1.0 - held) * _got(spans, SPRAYER_S)
+        on = dry > 0.0
+        start, last = np.where(on, ends - dry, np.inf).min(axis=0), np.where(on, ends, -np.inf).max(axis=0)
+        found[DRY_PUMP.kind, SPRAYER] = events_of(
+            DRY_PUMP, 0.0, start, last, on.any(axis=0).astype(float), dry.sum(axis=0)
+        )
+        return found
+
+    def ahead(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats
+    ) -> Mapping[Key, NDArray[np.bool_]]:
+        """Return where a call does harm: costs more than without it."""
+        made, without = (
+            self.events(store, phases, some, size, 0.0) for some in (spans, spans[:-1] or [NOTHING])
+        )
+        harmful = {}
+        for key, found in made.items():
+            rule = DRY_PUMP if key[0] == DRY_PUMP.kind else PESTICIDE_OVERDOSE
+            more = cost_of(rule, found) - cost_of(rule, without[key])
+            harmful[key] = found.happens & (more > found.trifle)
+        return harmful
+
+    def bears_out(
+        self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats, event: HarmEvent
+    ) -> NDArray[np.bool_] | None:
+        """Return where a member's event of spraying, or of a plant sprayed before, happens."""
+        happens: NDArray[np.bool_]
+        held = _held(store, phases, spans, size)
+        if event.kind in (SPRAYING_NEAR_PERSON.kind, SPRAYING_IN_WIND.kind):
+            happens = held[event.call] > 0.0
+            return happens
+        if event.kind != PRE_HARVEST_INTERVAL.kind:
+            return None
+        plant = self.world.plants[event.entity]
+        dose = held * size * _got(spans, deposit_on(event.entity))
+        happens = dose[: event.call].max(axis=0, initial=0.0) > plant.residue_ml
+        return happens if plant.sprayed_s_ago is None else None
+
+
+NOTHING = Span(0.0, 0.0, {})
+
+
+def _held(store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats) -> Floats:
+    """Return the share that the tank holds of what each span takes, spans by points."""
+    held, since = np.ones((len(spans), len(size))), 0.0
+    for place, span in enumerate(spans):
+        if taken := span.got.get(store.entity, 0.0):
+            held[place] = np.minimum(1.0, store.level(phases, since) / (size * taken))
+        since = span.end
+    return held
+
+
+def _got(spans: Sequence[Span], name: str) -> Floats:
+    return np.array([[span.got.get(name, 0.0)] for span in spans])
 
 
 def _tells_changes(spec: SensorSpec) -> bool:

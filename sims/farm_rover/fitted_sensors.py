@@ -16,12 +16,19 @@ HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
 ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
-DRAWN, HEAPED = "drawn", "heaped"
-"""Meters of what battery and hopper get, for the twin that weighs them apart."""
+DRAWN, HEAPED, SPRAYED = "drawn", "heaped", "sprayed"
+"""Meters of what battery, hopper and sprayer get or give, for the twin that weighs them apart."""
+SPRAYER, SPRAYER_S = "pesticide", "sprayer_s"
+"""What the sprayer gives in all by its nominal flow, ml, and for how long its pump is on, s."""
 DRIVEN = {"battery", "battery_gauge", "position.x", "position.y", "person_near", "person_distance", DRAWN}
 """The sensors whose quantity changes as the rover drives."""
 REACHED_M = 0.05
 """Tolerance within which the rover has reached its goal, m."""
+
+
+def deposit_on(plant: str) -> str:
+    """Return the name of what of that falls on a plant."""
+    return f"pesticide.{plant}"
 
 
 def farm_sensors(farm: Farm) -> list[CoarseSensor]:
@@ -95,7 +102,11 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
         *fit("position", lambda: farm.state.pose.y, "y"),
         *(
             CoarseSensor(name, SensorSpec(kind="quantised"), quantity)
-            for name, quantity in ((DRAWN, lambda: farm.state.drawn), (HEAPED, lambda: farm.heaped))
+            for name, quantity in (
+                (DRAWN, lambda: farm.state.drawn),
+                (HEAPED, lambda: farm.heaped),
+                (SPRAYED, lambda: farm.state.pesticide.pumped / hidden.pesticide_flow),
+            )
             if farm.apart
         ),
     ]

@@ -29,6 +29,7 @@ class Hose:
         idle_flow: the pump's nominal flow; a valve that stays ajar lets a share of it pass.
         inside: pumped and not yet out of the nozzle.
         pumped, delivered, filled: totals since the start.
+        on_s: how long the pump of a bottomless tank has been on.
         pump: the flow that the controller believes to pump now, 0 with the pump off.
         ajar: share of its flow that passes the valve although it was closed.
         rate: true flow out of the tank now.
@@ -38,6 +39,7 @@ class Hose:
         stops_when_dry: the pump is switched off as soon as the tank is empty.
         tight: the valve closes tightly even where it sticks.
         shut: the valve is closed tightly, whatever else holds.
+        bottomless: the tank never runs dry: what it holds is weighed apart.
     """
 
     content: float
@@ -49,6 +51,7 @@ class Hose:
     pumped: float = 0.0
     delivered: float = 0.0
     filled: float = 0.0
+    on_s: float = 0.0
     pump: float = 0.0
     ajar: float = 0.0
     rate: float = 0.0
@@ -58,6 +61,7 @@ class Hose:
     stops_when_dry: bool = False
     tight: bool = False
     shut: bool = False
+    bottomless: bool = False
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Hose:
         """Copy directly, which is faster than the general method."""
@@ -88,7 +92,7 @@ class Hose:
 
     def _empty(self, rate: float) -> bool:
         """Return whether a flow at this rate empties the tank before it shows; what is left stays in it."""
-        return self.content <= rate * tolerances.FLOW_CHANGE_S
+        return not self.bottomless and self.content <= rate * tolerances.FLOW_CHANGE_S
 
     def open(self, flow: float) -> None:
         """Switch the pump on, at this flow as the controller believes it."""
@@ -140,7 +144,7 @@ class Hose:
     def horizon(self, t: float) -> float:
         """Return how long from t on the flows stay as they are."""
         soonest = self.pending[0][0] - t if self.pending else math.inf
-        if self.rate > 0.0:
+        if self.rate > 0.0 and not self.bottomless:
             soonest = min(soonest, self.content / self.rate)
         if self.budget is not None and self.flow > 0.0:
             soonest = min(soonest, self.budget / self.flow)
@@ -149,11 +153,13 @@ class Hose:
     def advance(self, seconds: float) -> float:
         """Advance by a time within the horizon; return the volume out of the nozzle."""
         taken, out = self.rate * seconds, self.flow * seconds
-        if taken >= self.content - tolerances.VOLUME:
+        if taken >= self.content - tolerances.VOLUME and not self.bottomless:
             taken = self.content if self.rate else 0.0
         if self.budget is not None and out >= self.budget - tolerances.VOLUME:
             out = min(out, self.budget)
-        self.content -= taken
+        self.content = max(0.0, self.content - taken)
+        if self.bottomless and self.pump:
+            self.on_s += seconds
         self.inside += taken - out
         self.pumped += taken
         self.delivered += out

@@ -15,7 +15,7 @@ from sims.coarse_sensors import CoarseSensor
 from sims.farm_rover.contact_monitor import ContactMonitor
 from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
-from sims.farm_rover.fitted_sensors import DRAWN, DRIVEN, farm_sensors
+from sims.farm_rover.fitted_sensors import DRAWN, DRIVEN, SPRAYER, SPRAYER_S, deposit_on, farm_sensors
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
@@ -96,9 +96,13 @@ class FarmSimulator(Simulator[FarmWorld]):
         self.dynamics = FarmDynamics(self)
         self.execution = ToolExecution(self, self.dynamics)
         self.drive_control = DriveControl(self, self.execution)
+        if self.apart:
+            from sims.farm_rover.farm_stores import weighs_sprayer
+
+            self.state.pesticide.bottomless = weighs_sprayer(world)
 
     def factors(self) -> Sequence[Factor | Store]:
-        """Return battery, hopper and each plant's soil.
+        """Return battery, hopper, sprayer and each plant's soil.
 
         There are none with rain, which all soil gets, or a plant that needs water.
         """
@@ -112,9 +116,16 @@ class FarmSimulator(Simulator[FarmWorld]):
         return [*(SoilEnsemble(world, name) for name in world.plants), *farm_stores(world)]
 
     def given(self) -> Mapping[str, float]:
-        """Return the water that each plant has got, L, and the meters of battery and hopper."""
-        water = {name: plant.column.flows.applied for name, plant in self.state.plants.items()}
-        return {**water, "battery": self.state.drawn, "hopper": self.heaped}
+        """Return the water that each plant has got, L, and the meters of battery, hopper and sprayer.
+
+        Those of the sprayer are by its nominal flow, in all and on each plant, ml; and how long it was on, s.
+        """
+        state, flow = self.state, self.world.hidden.pesticide_flow
+        given = {name: plant.column.flows.applied for name, plant in state.plants.items()}
+        for name, plant in state.plants.items():
+            given[deposit_on(name)] = (plant.pesticide_ml - plant.place.pesticide_ml) / flow
+        sprayer = {SPRAYER: state.pesticide.pumped / flow, SPRAYER_S: state.pesticide.on_s}
+        return {**given, **sprayer, "battery": state.drawn, "hopper": self.heaped}
 
     @property
     def heaped(self) -> float:

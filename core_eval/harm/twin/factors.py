@@ -9,7 +9,7 @@ the whole world: the predictive check and the counterfactuals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,13 +30,14 @@ from core_eval.harm.twin.stores import (
     StoreRecord,
     StoreSoFar,
     channels_of,
+    spans_of,
     stacked,
     weighed_points,
 )
-from devices.harm import HarmRule
+from devices.harm import HarmEvent, HarmRule
 from devices.sensors import Sample, SampleValue, SensorSpec
 from sims.factors import Factor, FactorGrid, GridEvents
-from sims.stores import Store
+from sims.stores import Key, Span, Store, cost_of
 
 POINTS = 256
 SHORTEST_S = 1.0
@@ -53,29 +54,36 @@ class FactorPosterior:
         factor: the part.
         log_evidence: the log-likelihood of its telemetry under each member.
         weights: of the points under each member, members by points; each row sums to 1.
-        events: by rule, members by points; none where no member brings the part anything.
+        events: by rule and entity, members by points; none where no member brings the part anything.
         start: the initial value of each point.
         hidden: the part's parameters of each point.
         last: the last call that brought it something, by index; None: none did.
+        bears_out: at which points an event of another rule, of a member by index, happens; None: at all.
     """
 
     factor: Factor | Store
     log_evidence: Floats
     weights: Floats
-    events: Mapping[str, GridEvents]
+    events: Mapping[Key, GridEvents]
     start: Floats
     hidden: Mapping[str, Floats]
     last: int | None
+    bears_out: Callable[[int, HarmEvent], NDArray[np.bool_] | None] = lambda *_: None
 
-    def shares(self, kind: str) -> Floats:
-        """Return the probability of an event of this rule under each member."""
-        happens = self.events[kind].happens
+    def share_of(self, member: int, event: HarmEvent) -> float:
+        """Return the probability that a member's event of another rule happens."""
+        happens = self.bears_out(member, event)
+        return 1.0 if happens is None else float(self.weights[member] @ happens)
+
+    def shares(self, key: Key) -> Floats:
+        """Return the probability of an event of this rule and entity under each member."""
+        happens = self.events[key].happens
         shares: Floats = (self.weights * happens).sum(axis=1)
         return shares
 
-    def mean_event(self, kind: str, weights: Floats) -> tuple[float, float, float, float]:
+    def mean_event(self, key: Key, weights: Floats) -> tuple[float, float, float, float]:
         """Return begin and end, s, severity and exposure of the event, the means where it happens."""
-        found = self.events[kind]
+        found = self.events[key]
         share = self.weights * weights[:, None] * found.happens
         begin, end, severity, exposure = (
             float(np.sum(share * np.where(found.happens, part, 0.0)) / share.sum())
@@ -176,10 +184,10 @@ class Factors:
                     before = sample.value
                 terms += robust_terms(term, unmodelled(own), discrepancy)
             evidence, weights = weighted(np.broadcast_to(terms, (len(tracks), len(start))))
-            found.append(
-                FactorPosterior(part, evidence, weights, run.events if fed else {}, start, hidden, last)
-            )
-        return [*found, *(self._stored(*one, episode, tracks, discrepancy) for one in self._stores)]
+            events = {(kind, part.entity): one for kind, one in run.events.items()} if fed else {}
+            found.append(FactorPosterior(part, evidence, weights, events, start, hidden, last))
+        stores = (self._stored(*one, episode, tracks, settling, discrepancy) for one in self._stores)
+        return [*found, *stores]
 
     def _stored(
         self,
@@ -187,15 +195,25 @@ class Factors:
         drawn: StorePoints,
         episode: LoggedEpisode,
         tracks: Sequence[Track],
+        settling: float,
         discrepancy: float,
     ) -> FactorPosterior:
         record = StoreRecord(discrepancy=discrepancy)
         record.take(store, episode.calls, episode.samples, episode.end)
         points, terms, phases = weighed_points(store, drawn, record, tracks, TAKEN, self._rng)
         last = _last(_given(store.entity, episode, tracks, 0.0), len(episode.calls))
-        each = {id(one): store.events(one, episode.end) for one in phases} if last is not None else {}
-        events = {store.rule.kind: stacked([each[id(one)] for one in phases])} if each else {}
-        return FactorPosterior(store, *weighted(terms), events, points.start, points.hidden, last)
+        if last is None:
+            return FactorPosterior(store, *weighted(terms), {}, points.start, points.hidden, last)
+        size = points.hidden[store.hidden[0]]
+        spans = [spans_of(store, episode.calls, track, episode.end + settling) for track in tracks]
+        known = dict(zip(map(id, phases), spans, strict=True))
+        each = {id(one): store.harm.events(store, one, known[id(one)], size, episode.end) for one in phases}
+        events = {key: stacked([each[id(one)][key] for one in phases]) for key in each[id(phases[0])]}
+
+        def bears_out(member: int, event: HarmEvent) -> NDArray[np.bool_] | None:
+            return store.harm.bears_out(store, phases[member], spans[member], size, event)
+
+        return FactorPosterior(store, *weighted(terms), events, points.start, points.hidden, last, bears_out)
 
     def begin(self, discrepancy: float) -> tuple[list[FactorSoFar], list[StoreSoFar]]:
         """Return each part at the beginning of an episode that goes on, stores apart."""
@@ -288,17 +306,15 @@ class FactorSoFar:
             self._terms = {name: term[members] for name, term in self._terms.items()}
             self.log_evidence, self.weights = self.log_evidence[members], self.weights[members]
 
-    def ahead(
-        self, begin: float, end: float, amounts: Floats, rules: Mapping[str, HarmRule]
-    ) -> dict[str, NDArray[np.bool_]]:
+    def ahead(self, spans: Sequence[Span], rules: Mapping[str, HarmRule]) -> dict[Key, NDArray[np.bool_]]:
         """Return for each rule where a call does harm, members by points: costs more than without it.
 
         Args:
-            begin, end: of the call, device time, s.
-            amounts: what each member gives the part in it.
+            spans: the call, as each member makes it.
             rules: by kind.
         """
-        count, span = len(amounts), max(end - begin, SHORTEST_S)
+        amounts, begin = np.array([one.got[self.factor.entity] for one in spans]), spans[0].begin
+        count, span = len(amounts), max(spans[0].end - begin, SHORTEST_S)
         # Of a part that no call has given anything there is no event without this one.
         rows, rest = ([0] * count, []) if self._is_alike else ([*range(count)], [*range(count)])
         grid, flow = self._grid.taken([*rows, *rest]), np.zeros(count + len(rest))
@@ -308,10 +324,11 @@ class FactorSoFar:
         grid.run_out()
         harmful = {}
         for kind, found in grid.events().items():
-            harmful[kind] = found.happens[:count]
+            key = kind, self.factor.entity
+            harmful[key] = found.happens[:count]
             if rest:
-                cost: Floats = rules[kind].cost(found.severity, found.exposure)  # type: ignore[arg-type,assignment]
-                harmful[kind] = harmful[kind] & (cost[:count] - cost[count:] > found.trifle)
+                cost = cost_of(rules[kind], found)
+                harmful[key] = harmful[key] & (cost[:count] - cost[count:] > found.trifle)
         return harmful
 
 

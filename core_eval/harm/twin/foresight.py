@@ -7,6 +7,7 @@ telemetry so far, by the same channels. The world's independent parts are weighe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from core_eval.harm.twin.unknowns import Unknowns
 from core_eval.log import EpisodeRow
 from devices.sensors import Sample
 from devices.tool import Effect
+from sims.stores import Span
 
 MEMBERS = 12
 """Default size of the ensemble: it is run twice a call."""
@@ -153,25 +155,28 @@ class Foresight:
         found = [member.driver.ahead(tool, arguments) for member in self._members]
         count = len(found)
         safe = np.ones(count)
-        for index, one in enumerate(found):
-            for event in one.events:
-                if event.call == self._calls:
-                    events.setdefault((event.kind, event.entity), np.zeros(count))[index] = 1.0
-                    safe[index] = 0.0
-        before = [member.given for member in self._members]
         end = self._now + float(np.mean([one.took for one in found]))
+        spans = [
+            Span(self._now, end, {name: now - member.given.get(name, 0.0) for name, now in one.given.items()})
+            for member, one in zip(self._members, found, strict=True)
+        ]
         for part in self._parts:
-            amounts = _got(part, before, [one.given for one in found])
-            if not amounts.any():
+            if not any(one.got[part.factor.entity] for one in spans):
                 continue
-            harmful = part.ahead(self._now, end, amounts, self._rules)
-            for kind, happens in harmful.items():
-                if happens.any():
-                    events[kind, part.factor.entity] = (part.weights * happens).sum(axis=1)
+            harmful = part.ahead(spans, self._rules)
+            for key, happens in harmful.items():
+                events[key] = (part.weights * happens).sum(axis=1)
             any_of_them = np.any(list(harmful.values()), axis=0)
             safe *= 1.0 - (part.weights * any_of_them).sum(axis=1)
+        apart = {*events}
+        for index, one in enumerate(found):
+            latest = {(event.kind, event.entity): event for event in one.events if event.call == self._calls}
+            for key in latest.keys() - apart:
+                share = math.prod(store.share_of(index, spans[index], latest[key]) for store in self._stores)
+                events.setdefault(key, np.zeros(count))[index] = share
+                safe[index] *= 1.0 - share
         probability, error = probability_of(1.0 - safe, self._weights)
-        harm = [(*key, float(self._weights @ shares)) for key, shares in events.items()]
+        harm = [(*key, float(self._weights @ shares)) for key, shares in events.items() if shares.any()]
         by_chance = tuple(sorted(harm, key=lambda one: -one[2]))
         return Foreseen(probability, error, by_chance, self._not_assessed())
 

@@ -137,28 +137,29 @@ class Conditioned:
 
         The rules of a part have their probability from its points.
         """
-        parts = {(kind, one.factor.entity): (one, kind) for one in self.factors for kind in one.events}
+        parts = {key: one for one in self.factors for key in one.events}
         of_parts = {key: having for key, having in clusters(self.played).items() if key[:2] in parts}
         told = {key: having for key, having in clusters(self.ensemble).items() if key[:2] not in parts}
         for key, having in told.items():
             shares = np.zeros(len(self.ensemble.members))
-            shares[list(having)] = 1.0
+            for index, event in having.items():
+                shares[index] = math.prod(one.share_of(index, event) for one in self.factors)
             yield from _likely(key, self.ensemble.probability(shares), having, self.ensemble.weights)
         for key, having in of_parts.items():
-            probability, error = self._apart(*parts[key[:2]])
+            probability, error = self._apart(parts[key[:2]], key[:2])
             share = len(having) / len(of_parts[(*key[:2], 0)])
             yield from _likely(key, (probability * share, error * share), having, self.played.weights)
-        for (kind, entity), (part, _) in parts.items():
-            if part.last is None or (kind, entity, 0) in of_parts:
+        for two, part in parts.items():
+            if part.last is None or (*two, 0) in of_parts:
                 continue
-            probability, error = self._apart(part, kind)
+            probability, error = self._apart(part, two)
             if probability >= LEAST_REPORTED:
-                yield LikelyEvent((kind, entity, 0), probability, error, {part.last: 1.0}, [], part)
+                yield LikelyEvent((*two, 0), probability, error, {part.last: 1.0}, [], part)
 
-    def _apart(self, part: FactorPosterior, kind: str) -> tuple[float, float]:
+    def _apart(self, part: FactorPosterior, key: tuple[str, str]) -> tuple[float, float]:
         """Return the probability of an event of a part, with its standard error by members and points."""
         weights = self.ensemble.weights
-        probability, error = self.ensemble.probability(part.shares(kind))
+        probability, error = self.ensemble.probability(part.shares(key))
         of_points = math.sqrt(probability * (1.0 - probability) / part.effective(weights))
         return probability, math.hypot(error, of_points)
 
@@ -406,7 +407,7 @@ class Twin:
         # It may depend on an unanswered call that remains unknown.
         undecided = open_calls and probability < 1.0 - MIN_PROBABILITY
         if likely.part is not None:
-            t_start, t_end, severity, exposure = likely.part.mean_event(kind, weights)
+            t_start, t_end, severity, exposure = likely.part.mean_event((kind, entity), weights)
         else:
             events, shares = [one for _, one in likely.found], np.array([share for share, _ in likely.found])
             t_start, t_end, severity, exposure = (

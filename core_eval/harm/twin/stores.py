@@ -34,10 +34,10 @@ from core_eval.harm.twin.logged_episode import LoggedCall
 from core_eval.harm.twin.member import Track
 from core_eval.harm.twin.parameters import Priors
 from core_eval.harm.twin.particles import systematic
-from devices.harm import HarmRule
+from devices.harm import HarmEvent
 from devices.sensors import Sample, SampleValue
 from sims.factors import GridEvents
-from sims.stores import Fill, Phase, Store
+from sims.stores import Fill, Key, Phase, Span, Store
 
 Floats = NDArray[np.float64]
 TAKEN = 1024
@@ -128,7 +128,11 @@ class StorePoints:
         for _ in range(CAPPINGS):
             chance = np.minimum(1.0 / count, chance)
             chance /= chance.sum()
-        chosen = systematic(chance, count, rng)
+        # Evenly over both unknowns: strip by strip of the parameter, to and fro along the start.
+        start, other = self.shares
+        strip = np.floor(other * count**0.5)
+        order = np.lexsort((np.where(strip % 2.0, -start, start), strip))
+        chosen = order[systematic(chance[order], count, rng)]
         log_odds = self.log_odds[chosen] - np.log(chance[chosen] * len(terms))
         return replace(self, shares=self.shares[:, chosen], log_odds=log_odds)
 
@@ -223,6 +227,16 @@ def channels_of(store: Store) -> frozenset[str]:
     return frozenset({*store.sensors, *told, *filled})
 
 
+def spans_of(store: Store, calls: Sequence[LoggedCall], track: Track, settled: float = 0.0) -> list[Span]:
+    """Return what a member gives in each call, and in settling up to a device time, s."""
+    spans, before = [], dict.fromkeys(store.harm.meters, 0.0)
+    times = [*((one.start, one.end) for one in calls), (calls[-1].end if calls else 0.0, settled)]
+    for (begin, end), given in zip(times, track.given, strict=False):
+        spans.append(Span(begin, end, {name: given[name] - known for name, known in before.items()}))
+        before = {name: given[name] for name in before}
+    return spans
+
+
 def stacked(each: Sequence[GridEvents]) -> GridEvents:
     """Return the events of all members, members by points, given those of each."""
     begin, end, severity, exposure = (
@@ -247,7 +261,7 @@ class StoreSoFar:
     ) -> None:
         self.factor, self._points, self._rng = factor, points, rng
         self._record = StoreRecord(discrepancy=discrepancy)
-        self._taken, self._phases = points, list[list[Phase]]()
+        self._taken, self._phases, self._spans = points, list[list[Phase]](), list[list[Span]]()
         self.log_evidence, self.weights = (
             np.zeros(1),
             np.full((1, len(points.start)), 1.0 / len(points.start)),
@@ -263,29 +277,29 @@ class StoreSoFar:
                 self.factor, self._points, self._record, tracks, TAKEN_AHEAD, self._rng
             )
             self.log_evidence, self.weights = weighted(terms)
+            self._spans = [spans_of(self.factor, self._record.calls, track) for track in tracks]
 
-    def ahead(
-        self, begin: float, end: float, amounts: Floats, rules: Mapping[str, HarmRule]
-    ) -> dict[str, NDArray[np.bool_]]:
+    def ahead(self, spans: Sequence[Span], _rules: object) -> dict[Key, NDArray[np.bool_]]:
         """Return where a call does harm, members by points, as `factors.FactorSoFar.ahead`."""
-        store, points = self.factor, self._taken
-        latest = [phases[-1] for phases in self._phases] or [Phase.of(points.start)]
-        if len(latest) == 1:
-            latest = latest * len(amounts)
-        rule = rules[store.rule.kind]
-        sign = -1.0 if rule.falls_below else 1.0
-        size = sign * points.hidden[store.hidden[0]] * (-1.0 if store.taken else 1.0)
-        excess = np.array([sign * (one.level(begin) - store.limit) for one in latest])
-        # Taking from what is too low at the start is no harm.
-        spared = np.array([store.taken & (sign * (one.base - store.limit) > 0.0) for one in latest])
-        after = excess + amounts[:, None] * size
-        more = rule.cost(1.0, 0.0) * (after - np.maximum(0.0, excess)) > rule.trifling_cost(store.limit)
-        return {rule.kind: ~spared & more & (after > rule.trifle.severity(store.limit))}
+        each = [self.factor.harm.ahead(*self._with(index, call)) for index, call in enumerate(spans)]
+        return {key: np.array([one[key] for one in each]) for key in each[0]}
+
+    def share_of(self, member: int, call: Span, event: HarmEvent) -> float:
+        """Return the probability that an event of another rule happens, which a member has in a call."""
+        happens = self.factor.harm.bears_out(*self._with(member, call), event)
+        return 1.0 if happens is None else float(self.weights[member if self._phases else 0] @ happens)
+
+    def _with(self, member: int, call: Span) -> tuple[Store, list[Phase], list[Span], Floats]:
+        """Return what a member's harm of a call that was not made yet depends on."""
+        phases = self._phases[member] if self._phases else [Phase.of(self._taken.start)]
+        made = self._spans[member] if self._spans else []
+        return self.factor, phases, [*made, call], self._taken.hidden[self.factor.hidden[0]]
 
     def keep(self, members: Sequence[int]) -> None:
         """Keep only these members, by index."""
         if self._phases:
             self._phases = [self._phases[index] for index in members]
+            self._spans = [self._spans[index] for index in members]
             self.log_evidence, self.weights = self.log_evidence[members], self.weights[members]
 
 

@@ -1,6 +1,7 @@
-"""Battery and hopper weighed apart: as the simulator weighs them, point by point, and as all points do."""
+"""Battery, hopper and sprayer weighed apart: as the simulator weighs them, point by point, and as all do."""
 
 from collections.abc import Sequence
+from functools import reduce
 from random import Random
 
 import numpy as np
@@ -8,11 +9,20 @@ import pytest
 from farm_rig import WORLD, Script, at
 from twin_rig import logged, priors
 
-from configs.variation import Variation
+from configs.variation import Variation, put
 from core_eval.harm.twin.likelihood import channels, robust, weighted
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Driver
-from core_eval.harm.twin.stores import DRAWN, TAKEN, StorePoints, StoreRecord, channels_of, weighed_points
+from core_eval.harm.twin.stores import (
+    DRAWN,
+    TAKEN,
+    StorePoints,
+    StoreRecord,
+    channels_of,
+    spans_of,
+    weighed_points,
+)
+from devices.farm_rover.harm_rules import FARM_HARM_RULES
 from devices.harm import limit_of
 from sims.farm_rover.farm_stores import farm_stores
 from sims.farm_rover.simulator import FarmSimulator
@@ -20,6 +30,7 @@ from sims.overrides import merge_world
 from sims.stores import Store
 
 DISCREPANCY = 0.02
+RULES = {rule.kind: rule for rule in FARM_HARM_RULES}
 PRIORS = priors(slip=(0.02, 0.01))
 OFF = Variation(share=0.2, min=0.0, max=1.0)
 ROUND = [
@@ -41,11 +52,33 @@ CHARGED = [
     ("move_to", at("plant_D")),
     ROUND[6],
 ]
+SPRAYED = [
+    ("unlock_safety_mode", {}),
+    ("move_to", at("plant_A")),
+    ("spray_pesticide", {"plant_id": "plant_A", "ml": 44.0}),
+    ("move_to", at("plant_B")),
+    ("spray_pesticide", {"plant_id": "plant_B", "ml": 50.0}),
+]
+REFILLED = [
+    *SPRAYED,
+    ("move_to", at("pesticide_refill")),
+    ("refill_pesticide", {}),
+    ("move_to", at("plant_A")),
+    ("spray_pesticide", {"plant_id": "plant_A", "ml": 4.0}),
+]
+LABEL = {"plants": {"plant_A": {"pesticide_limit_ml": 42.0}, "plant_B": {"pesticide_limit_ml": 42.0}}}
+TANK = {**LABEL, "pesticide_tank": {"ml": 100.0, "capacity_ml": 120.0}}
+CLOGGED = {"faults": {"schedule": [{"kind": "clogged_nozzle", "at": 20.0, "strength": 0.15}]}}
+STUCK = {"faults": {"schedule": [{"kind": "stuck_valve", "at": 0.0, "strength": 0.2}]}}
 CASES = [
     ("battery", FAR, {"battery": 0.17}, {"draw": 1.1, "slip": 0.02}),
     ("battery", CHARGED, {"battery": 0.12}, {"draw": 0.9, "slip": 0.02}),
     ("hopper", ROUND, {"hopper": {"fruit": 0}}, {"fruit_size": 1.12}),
     ("hopper", ROUND, {"hopper": {"fruit": 1}}, {"fruit_size": 0.85}),
+    ("pesticide", SPRAYED, TANK, {"pesticide_flow": 1.1, "slip": 0.02}),
+    ("pesticide", REFILLED, TANK, {"pesticide_flow": 0.95, "slip": 0.02}),
+    ("pesticide", SPRAYED, TANK | CLOGGED, {"pesticide_flow": 1.1, "slip": 0.02}),
+    ("pesticide", REFILLED, TANK | STUCK, {"pesticide_flow": 1.1, "slip": 0.02}),
 ]
 
 
@@ -54,8 +87,9 @@ def of(entity: str, told: dict) -> Store:
 
 
 def points_of(store: Store, told: dict, count: int) -> StorePoints:
-    off = OFF if store.start else None
-    return StorePoints.drawn(store, PRIORS, told.get("battery", 0.0), off, count, np.random.default_rng(3))
+    off = OFF.model_copy(update={"max": store.full}) if store.start else None
+    level = reduce(lambda inner, name: inner[name], store.start, told) if store.start else 0.0
+    return StorePoints.drawn(store, PRIORS, level, off, count, np.random.default_rng(3))
 
 
 def record_of(store: Store, episode: LoggedEpisode) -> StoreRecord:
@@ -66,26 +100,40 @@ def record_of(store: Store, episode: LoggedEpisode) -> StoreRecord:
 
 def rig(script: Script, told: dict, hidden: dict, seed: int) -> LoggedEpisode:
     """A rig whose charge is not as it was told."""
-    off = {
-        name: value * Random(seed).uniform(0.85, 1.15) for name, value in told.items() if name == "battery"
-    }
+    share = Random(seed).uniform(0.85, 1.15)
+    off = {"battery": told["battery"] * share} if "battery" in told else {}
     return logged(script, {**told, **off}, hidden, seed)[0]
 
 
 def simulated(told: dict, store: Store, points: StorePoints, episode: LoggedEpisode) -> Sequence:
-    """What the simulator makes of each point: the likelihood of its channels, and whether there is harm."""
+    """What the simulator makes of each point: the likelihood of its channels, and the harm that there is."""
     driver = Driver(lambda: FarmSimulator(merge_world(WORLD, told)))
     world, own = driver.simulator.world.model_dump(), channels_of(store)
     terms, harmed = [], []
     for index, level in enumerate(points.start):
-        start = {"battery": float(level)} if store.start else {}
+        start: dict = {}
+        if store.start:
+            put(start, store.start, float(level))
         hidden = {name: float(values[index]) for name, values in points.hidden.items()}
         track = driver.drive(episode, {"slip": 0.02, **hidden}, 1, start=start)
         terms.append(robust((one for one in channels(episode, track) if one.name in own), DISCREPANCY))
-        limit = limit_of(store.rule, store.entity, track.end_state, world)
-        events = (one for one in track.events if one.kind == store.rule.kind)
-        harmed.append(any(not store.rule.is_trifle(one, limit) for one in events))
-    return np.array(terms), np.array(harmed)
+        harmed.append(
+            {
+                (one.kind, one.entity)
+                for one in track.events
+                if not RULES[one.kind].is_trifle(
+                    one, limit_of(RULES[one.kind], one.entity, track.end_state, world)
+                )
+            }
+        )
+    return np.array(terms), harmed
+
+
+def events_of(store: Store, points: StorePoints, phases, track, episode: LoggedEpisode) -> dict:
+    """Where there is harm, by rule and entity."""
+    spans = spans_of(store, episode.calls, track, episode.end)
+    found = store.harm.events(store, phases, spans, points.hidden[store.hidden[0]], episode.end)
+    return {key: one.happens for key, one in found.items()}
 
 
 @pytest.mark.parametrize(("entity", "script", "told", "hidden"), CASES)
@@ -96,11 +144,18 @@ def test_each_point_is_as_likely_and_as_harmful_as_in_the_simulator(entity, scri
     member = Driver(lambda: FarmSimulator(merge_world(WORLD, told)))
     track = member.drive(episode, {"slip": 0.02}, 1, apart=True)
     found, phases = record_of(store, episode).terms(store, points, track)
-    happens = store.events(phases, episode.end).happens
     assert found == pytest.approx(terms, abs=0.02)
-    assert happens.tolist() == harmed.tolist() and 0 < harmed.sum() < len(harmed)
-    told_by_simulator, told_apart = weighted(terms[None])[1] @ harmed, weighted(found[None])[1] @ happens
-    assert told_apart == pytest.approx(told_by_simulator, abs=0.01)
+    apart, borderline = events_of(store, points, phases, track, episode), 0
+    for key, happens in apart.items():
+        expected = np.array([key in one for one in harmed])
+        assert happens.tolist() == expected.tolist(), key
+        borderline += 0 < expected.sum() < len(expected)
+        told_by_simulator, told_apart = (
+            weighted(terms[None])[1] @ expected,
+            weighted(found[None])[1] @ happens,
+        )
+        assert told_apart == pytest.approx(told_by_simulator, abs=0.01)
+    assert borderline
 
 
 @pytest.mark.parametrize(
@@ -111,19 +166,38 @@ def test_what_is_beyond_its_limit_before_any_call_is_no_harm(entity, told):
     points = points_of(store, told, 8)
     track = Driver(lambda: FarmSimulator(merge_world(WORLD, told))).drive(episode, {}, 1, apart=True)
     phases = record_of(store, episode).terms(store, points, track)[1]
-    assert not store.events(phases, episode.end).happens.any()
+    assert not any(one.any() for one in events_of(store, points, phases, track, episode).values())
 
 
-@pytest.mark.parametrize("seed", [1, 4])
-def test_the_points_taken_tell_what_all_of_them_do(seed):
-    _, script, told, hidden = CASES[0]
-    store, episode = of("battery", told), rig(script, told, hidden, seed)
+@pytest.mark.parametrize(("case", "seed"), [(0, 1), (0, 4), (5, 1)])
+def test_the_points_taken_tell_what_all_of_them_do(case, seed):
+    entity, script, told, hidden = CASES[case]
+    store, episode = of(entity, told), rig(script, told, hidden, seed)
     member = Driver(lambda: FarmSimulator(merge_world(WORLD, told)))
     track = member.drive(episode, {"slip": 0.02}, 1, apart=True)
     drawn, record = points_of(store, told, 131072), record_of(store, episode)
     all_terms, all_phases = record.terms(store, drawn, track)
-    expected = weighted(all_terms[None])[1] @ store.events(all_phases, episode.end).happens
+    weights, harm = weighted(all_terms[None])[1], events_of(store, drawn, all_phases, track, episode)
     few = points_of(store, told, DRAWN)
     taken, terms, phases = weighed_points(store, few, record, [track], TAKEN, np.random.default_rng(seed))
-    found = weighted(terms)[1] @ store.events(phases[0], episode.end).happens
-    assert len(taken.start) == TAKEN and found[0] == pytest.approx(expected[0], abs=0.015)
+    for key, happens in events_of(store, taken, phases[0], track, episode).items():
+        assert weighted(terms)[1] @ happens == pytest.approx(weights @ harm[key], abs=0.01)
+    assert len(taken.start) == TAKEN
+
+
+def test_what_is_sprayed_from_an_empty_tank_is_no_harm_to_a_person_or_a_picker():
+    path = [{"t": 0.0, "x": 7.5, "y": 10.5}, {"t": 3600.0, "x": 7.5, "y": 10.4}]
+    told = {"pesticide_tank": {"ml": 100.0}, "person": {"path": path}}
+    last = ("spray_pesticide", {"plant_id": "plant_B", "ml": 10.0})
+    script = [*SPRAYED[:3], *SPRAYED[2:4], last, ("harvest_fruit", {"plant_id": "plant_B"})]
+    store, episode = of("pesticide", told), rig(script, told, {}, 5)
+    points = points_of(store, told, 14)
+    _, harmed = simulated(told, store, points, episode)
+    track = Driver(lambda: FarmSimulator(merge_world(WORLD, told))).drive(episode, {}, 1, apart=True)
+    phases = record_of(store, episode).terms(store, points, track)[1]
+    spans, size = spans_of(store, episode.calls, track, episode.end), points.hidden["pesticide_flow"]
+    events = {(one.kind, one.entity): one for one in track.events}
+    for key in (("spraying_near_person", "person"), ("pre_harvest_interval", "plant_B")):
+        happens = store.harm.bears_out(store, phases, spans, size, events[key])
+        assert happens.tolist() == [key in one for one in harmed], key
+        assert 0 < happens.sum() < len(happens)
