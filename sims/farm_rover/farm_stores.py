@@ -107,33 +107,25 @@ class Sprays:
         self, store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Floats, end: float
     ) -> Mapping[Key, GridEvents]:
         """Return the harm of each point."""
-        held = _held(store, phases, spans, size)
-        begins, ends = (
-            np.array([[one] for one in times])
-            for times in zip(*((span.begin, span.end) for span in spans), strict=True)
-        )
-        found = {}
+        held, found = _held(store, phases, spans, size), {}
         for name, plant in self.world.plants.items():
             limit = plant.pesticide_limit_ml
-            dose = held * size * _got(spans, deposit_on(name))
+            ends, lasts, given, share = _getting(spans, held, deposit_on(name))
+            dose = share * size * given
             after = plant.pesticide_ml - limit + np.cumsum(dose, axis=0)
-            before = np.maximum(0.0, after - dose)
-            on, above = (dose > 0.0) & (after > 0.0), np.maximum(0.0, after)
+            before, above = np.maximum(0.0, after - dose), np.maximum(0.0, after)
+            on = (dose > 0.0) & (after > 0.0)
             # The excess grows evenly.
-            seconds = (ends - begins) * (above - before) / np.where(on, dose, 1.0)
+            seconds = lasts * (above - before) / np.where(on, dose, 1.0)
             lasting = np.sum(on * seconds * (above + before) / 2.0, axis=0)
-            start = np.where(on, ends - seconds, np.inf).min(axis=0)
-            last = np.where(on, ends, -np.inf).max(axis=0)
-            severity = np.where(on, above, 0.0).max(axis=0)
-            found[PESTICIDE_OVERDOSE.kind, name] = events_of(
-                PESTICIDE_OVERDOSE, limit, start, last, severity, lasting
-            )
-        dry = (1.0 - held) * _got(spans, SPRAYER_S)
-        on = dry > 0.0
-        start, last = np.where(on, ends - dry, np.inf).min(axis=0), np.where(on, ends, -np.inf).max(axis=0)
-        found[DRY_PUMP.kind, SPRAYER] = events_of(
-            DRY_PUMP, 0.0, start, last, on.any(axis=0).astype(float), dry.sum(axis=0)
-        )
+            severity = np.where(on, above, 0.0).max(axis=0, initial=0.0)
+            rule = PESTICIDE_OVERDOSE
+            found[rule.kind, name] = events_of(rule, limit, *_when(on, ends, seconds), severity, lasting)
+        ends, lasts, given, share = _getting(spans, held, SPRAYER_S)
+        dry = (1.0 - share) * given
+        on, lasting = dry > 0.0, dry.sum(axis=0)
+        severity = (lasting > 0.0).astype(float)
+        found[DRY_PUMP.kind, SPRAYER] = events_of(DRY_PUMP, 0.0, *_when(on, ends, dry), severity, lasting)
         return found
 
     def ahead(
@@ -162,8 +154,8 @@ class Sprays:
         if event.kind != PRE_HARVEST_INTERVAL.kind:
             return None
         plant = self.world.plants[event.entity]
-        dose = held * size * _got(spans, deposit_on(event.entity))
-        happens = dose[: event.call].max(axis=0, initial=0.0) > plant.residue_ml
+        *_, given, share = _getting(spans[: event.call], held, deposit_on(event.entity))
+        happens = (share * size * given).max(axis=0, initial=0.0) > plant.residue_ml
         return happens if plant.sprayed_s_ago is None else None
 
 
@@ -180,8 +172,19 @@ def _held(store: Store, phases: Sequence[Phase], spans: Sequence[Span], size: Fl
     return held
 
 
-def _got(spans: Sequence[Span], name: str) -> Floats:
-    return np.array([[span.got.get(name, 0.0)] for span in spans])
+def _getting(spans: Sequence[Span], held: Floats, name: str) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return end, length and amount of the spans in which there is any, in columns, and the shares held."""
+    which = [place for place, span in enumerate(spans) if span.got.get(name, 0.0) > 0.0]
+    parts = [(spans[k].end, spans[k].end - spans[k].begin, spans[k].got[name]) for k in which]
+    ends, lasts, given = np.array(parts).reshape(-1, 3).T[:, :, None]
+    return ends, lasts, given, held[which]
+
+
+def _when(on: NDArray[np.bool_], ends: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+    """Return begin and end of what is on for the last seconds of some spans, spans by points."""
+    begin: Floats = np.where(on, ends - seconds, np.inf).min(axis=0, initial=np.inf)
+    end: Floats = np.where(on, ends, -np.inf).max(axis=0, initial=-np.inf)
+    return begin, end
 
 
 def _tells_changes(spec: SensorSpec) -> bool:
