@@ -56,10 +56,13 @@ class Snapshots:
             parts = {name: getattr(self, name) for name in (*BASE_KEPT, *self.kept)}
             return Snapshot(self._copied(parts), self._bank.state)
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Restore a snapshot of this simulator, bit for bit; subscribers stay, and get all later samples."""
+    def restore(self, snapshot: Snapshot, *, once: bool = False) -> None:
+        """Restore a snapshot of this simulator, bit for bit; subscribers stay, and get all later samples.
+
+        One that is restored `once` is used up: its state is not copied again.
+        """
         with self._lock:
-            for name, part in self._copied(snapshot.parts).items():
+            for name, part in (snapshot.parts if once else self._copied(snapshot.parts)).items():
                 setattr(self, name, part)
             self._bank.state = snapshot.sensors
 

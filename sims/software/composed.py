@@ -145,10 +145,10 @@ class ComposedWorld(SoftwareWorld[Any]):
         self._join()
         super().begin()
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, *, once: bool = False) -> None:
         """Restore a snapshot, its clock and ledger for the parts too."""
         with self._lock:
-            super().restore(snapshot)
+            super().restore(snapshot, once=once)
             self._join()
 
     def _join(self) -> None:

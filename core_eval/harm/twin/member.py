@@ -386,7 +386,7 @@ class Driver:
             return Ahead(took, simulator.given(), harm_events(simulator))
         finally:
             simulator.hurries = False
-            simulator.restore(before)
+            simulator.restore(before, once=True)
             self._watch()
             self._track = kept
 
