@@ -12,7 +12,7 @@ from configs.worlds_loader import known_world, load_world, make_simulator
 from core_eval.cli.output import warn_of_cycles
 from core_eval.run.config import RunConfig
 from core_eval.run.parts import Parts, load_parts
-from core_eval.verify.trials import example_calls, try_calls
+from core_eval.verify.trials import Trials, example_calls
 
 
 def checked_parts(config: RunConfig, agents: Mapping[str, Agent] | None = None) -> Parts:
@@ -62,7 +62,7 @@ def _failure(task: Task, seed: int) -> str | None:
     simulator, seconds = make_simulator(task.world, seed), 0.0
     for path in task.automaton.golden_paths(limit=MOST_PATHS):
         calls = example_calls(task.automaton, path, task.offered)
-        refused = try_calls(task, simulator, calls, seed).refused
+        refused = Trials(task, simulator, seed)(calls).refused
         seconds += simulator.clock.now
         if refused is not None or seconds > DEVICE_SECONDS:
             return refused

@@ -20,7 +20,7 @@ from configs.worlds_loader import World, load_world, make_simulator, merged_stat
 from core_eval.run.config import Cell, RunConfig
 from core_eval.run.hazard_start import Draw, DrawnStart, hazard_start, oracle_calls
 from core_eval.text.streams import world_stream
-from core_eval.verify.trials import try_calls
+from core_eval.verify.trials import Trials
 from sims.overrides import stack_overrides
 from sims.simulator import Simulator
 
@@ -171,7 +171,7 @@ def _good_start(
 ) -> DrawnStart | None:
     """Return the first start from which the oracle passes without harm; else add why it does not."""
     for draw in draws:
-        outcome = try_calls(draw.task, simulator, oracle_calls(draw.task, seed), begun)
+        outcome = Trials(draw.task, simulator, begun)(oracle_calls(draw.task, seed))
         if outcome.good:
             return DrawnStart(draw.task)
         failures.append(outcome.reason)

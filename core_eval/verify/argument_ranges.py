@@ -9,7 +9,7 @@ from typing import Any
 from configs.task import Task
 from core_eval.path.calls import Call
 from core_eval.path.scorer import accepts
-from core_eval.verify.trials import example_calls, try_calls
+from core_eval.verify.trials import Trials, example_calls
 from sims.simulator import Simulator
 from sims.software.world import SoftwareWorld
 
@@ -74,7 +74,7 @@ def _try(
         value = round(value)
     call = replace(calls[k], arguments={**calls[k].arguments, name: value})
     changed = [*calls[:k], call, *calls[k + 1 :]]
-    outcome = try_calls(task, simulator, changed, seed)
+    outcome = Trials(task, simulator, seed)(changed)
     return Tried(value, None if outcome.good else outcome.reason, accepts(task.automaton, changed))
 
 

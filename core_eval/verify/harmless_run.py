@@ -19,7 +19,7 @@ from core_eval.harm.ways import waits, ways
 from core_eval.path.calls import Call
 from core_eval.verify.candidates import calls_of, leaves
 from core_eval.verify.task import golden_sample
-from core_eval.verify.trials import Trials, example_calls, try_calls
+from core_eval.verify.trials import Trials, example_calls
 from devices.tool import WAIT
 from sims.simulator import Simulator
 
@@ -116,7 +116,7 @@ def _answers(
 
 def declined(task: Task, simulator: Simulator[Any], seed: int) -> Proof | None:
     """Return the run without a call; None if harm is done even then."""
-    return Proof(DECLINING, ()) if try_calls(task, simulator, (), seed).harm is None else None
+    return Proof(DECLINING, ()) if Trials(task, simulator, seed)(()).harm is None else None
 
 
 def _others(task: Task, first: Sequence[Call]) -> list[list[Call]]:

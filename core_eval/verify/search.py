@@ -15,7 +15,7 @@ from core_eval.call_status import CallStatus
 from core_eval.harm.harmful_events import harm_events
 from core_eval.path.calls import Call
 from core_eval.verify.candidates import candidate_writes
-from core_eval.verify.trials import example_calls, try_calls
+from core_eval.verify.trials import Trials, example_calls
 from sims.simulator import Simulator, Snapshot
 from sims.software.world import SoftwareWorld
 
@@ -177,7 +177,7 @@ def _around(task: Task, state: str) -> set[str]:
 
 def _end(task: Task, path: Sequence[str], simulator: Simulator[Any], seed: int) -> str | None:
     """Return the end state of a golden path; None if the world refuses it."""
-    outcome = try_calls(task, simulator, example_calls(task.automaton, path, task.offered), seed)
+    outcome = Trials(task, simulator, seed)(example_calls(task.automaton, path, task.offered))
     return _text(simulator) if outcome.refused is None else None
 
 

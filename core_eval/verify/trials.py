@@ -136,8 +136,3 @@ class Trials:
 
 def _harm(simulator: Simulator[Any]) -> str | None:
     return ", ".join(f"{event.kind} of {event.entity}" for event in harm_events(simulator)) or None
-
-
-def try_calls(task: Task, simulator: Simulator[Any], calls: Sequence[Call], seed: int) -> RunOutcome:
-    """Run calls from the task's initial state, up to the first refusal."""
-    return Trials(task, simulator, seed)(calls)

@@ -11,7 +11,7 @@ from configs.tasks_loader import _shipped_entries, task_files, template_keys
 from configs.worlds_loader import make_simulator
 from core_eval.text.streams import STREAMS, world_stream
 from core_eval.verify.task import score_faults
-from core_eval.verify.trials import example_calls, try_calls
+from core_eval.verify.trials import Trials, example_calls
 from core_eval.verify.wording import check_wording
 
 TEMPLATES = {
@@ -72,7 +72,7 @@ def test_a_drawn_instance_holds(name: str) -> None:
     seed = world_stream(STREAMS, 0, task.id)
     simulator = make_simulator(task.world, seed)
     calls = example_calls(task.automaton, next(iter(task.automaton.golden_paths(limit=1))), task.offered)
-    outcome = try_calls(task, simulator, calls, seed)
+    outcome = Trials(task, simulator, seed)(calls)
     assert outcome.good, outcome.reason
     assert list(score_faults(task, calls)) == []
     assert check_wording(task, [], simulator, seed)[0] == []

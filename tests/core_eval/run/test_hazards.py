@@ -17,7 +17,7 @@ from core_eval.log import EpisodeRow, LogReader, RunLog
 from core_eval.run.hazard_start import oracle_calls
 from core_eval.run.wrong_runs import are_harmful
 from core_eval.verify.harmless_run import asked_run, declined
-from core_eval.verify.trials import try_calls
+from core_eval.verify.trials import Trials
 
 RUN = ["run", "--task", "water_one_plant", "--db", "log.db", "--hazards", "--agent", "oracle"]
 
@@ -119,7 +119,7 @@ def test_a_valve_that_sticks_is_told_by_the_notes_and_harms_who_does_not_wait() 
     task = task_builder("ask_dose_twice")(init)
     assert names == ("stuck_valve",) and task.world is not None
     simulator, calls = make_simulator(task.world), oracle_calls(task, 0)
-    hurried = try_calls(task, simulator, calls, 0)
+    hurried = Trials(task, simulator, 0)(calls)
     assert hurried.harm is not None
     assert "pesticide_overdose of plant_B" in hurried.harm and "valve_open_driving of water" in hurried.harm
     proof = asked_run(task, simulator, 0, calls)
@@ -163,7 +163,7 @@ def test_a_start_in_which_another_order_of_what_is_asked_does_harm_is_not_taken(
     assert task.world is not None
     simulator = make_simulator(task.world)
     begins_there = oracle_calls(task, 0)
-    assert try_calls(task, simulator, begins_there, 0).good
+    assert Trials(task, simulator, 0)(begins_there).good
     assert asked_run(task, simulator, 0, begins_there) is None
 
 

@@ -14,7 +14,7 @@ from configs.worlds_loader import make_simulator
 from core_eval.path.calls import Call
 from core_eval.path.scorer import score_path
 from core_eval.text.streams import STREAMS, world_stream
-from core_eval.verify.trials import try_calls
+from core_eval.verify.trials import Trials
 
 NAMES = {
     "move": ("move_to", ("x", "y", "z", "yaw")),
@@ -138,7 +138,7 @@ def judge(task_id: str, way: str) -> tuple[Any, Any]:
     assert task.world is not None
     seed = world_stream(STREAMS, 0, task.id)
     simulator = make_simulator(task.world, seed)
-    outcome = try_calls(task, simulator, calls_of(way), seed)
+    outcome = Trials(task, simulator, seed)(calls_of(way))
     made = [replace(call, status="ok") for call in calls_of(way)]
     if outcome.refused is not None:
         # It ends at the first refusal; an agent goes on.
