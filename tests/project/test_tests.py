@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from paths import TESTS
 
+SUSPECT = re.compile(r"\b(from|import)\b.*\btest_")
+
 
 def foreign_tests(folder: Path) -> Iterator[str]:
     """Imports of one test module by another; what both need belongs into `tests/support`."""
     for path in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if SUSPECT.search(text) else ():
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for name in names:

@@ -129,7 +129,7 @@ def test_many_idle_connections_take_few_descriptors_and_the_page_stays_open(
 def test_a_run_with_few_descriptors_survives_idle_connections(tmp_path: Path) -> None:
     command = ["run", "--task", "water_one_plant", "--rig", "sim:farm_rover", "--agent", "random"]
     run = subprocess.Popen(
-        [sys.executable, "-m", "core_eval.cli.main", *command, "--episodes", "40", "--live"],
+        [sys.executable, "-m", "core_eval.cli.main", *command, "--episodes", "15", "--live"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
