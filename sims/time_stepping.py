@@ -156,6 +156,11 @@ class TimeStepping(ABC):
         now = self.clock.ticks
         return self.faults.reset_within(now, now + Clock.to_ticks(seconds))
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks at the state at moments of their own."""
+        return self._look is not None
+
     def look(self) -> None:
         """Call what watches now."""
         if self._look is not None:

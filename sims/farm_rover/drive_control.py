@@ -166,7 +166,7 @@ class DriveControl:
         sees = world.sensors.report_people and world.person.comes(now, now + seconds)
         if near and farm.hurries:
             self._roll_up_to(roll, seconds)
-        elif farm.apart and not (farm.hurries or sees):
+        elif farm.apart and not (farm.hurries or farm.sample_period or sees):
             self._roll_by_meter(roll, seconds, Clock.to_ticks(tick))
         else:
             self._execution.run(roll.move, seconds, tick, roll.track)

@@ -29,6 +29,11 @@ class Farm(Protocol):
     contact: ContactMonitor
     apart: bool
     hurries: bool
+    sample_period: float
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks at the state at moments of their own."""
 
     @property
     def latest_call(self) -> int | None:

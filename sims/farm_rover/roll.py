@@ -83,7 +83,7 @@ class Roll:
         flows = not (state.water.still and state.pesticide.still)
         left = self._charge - self._drive.charge * self._draw - farm.world.rover.battery_reserve
         harms = state.heaped_by is not None or state.low_by is not None or left < tolerances.SPARE_CHARGE
-        if not farm.apart or flows or harms:
+        if farm.watched or not farm.apart or flows or harms:
             return farm.clock.ticks
         change = NEVER if farm.faults.next_change is None else farm.faults.next_change
         soonest = min(state.next_ripening, self._far_until())

@@ -4,7 +4,9 @@ import pytest
 from farm_rig import WORLD, at
 from twin_rig import logged
 
-from core_eval.harm.twin.member import Driver
+from core_eval.harm.twin.member import Driver, Seldom
+from sims.clock import Clock
+from sims.farm_rover.drive_control import DriveControl
 from sims.farm_rover.roll import Roll
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
@@ -34,16 +36,38 @@ CASES = {
 }
 
 
-def told(script, init):
+def told(script, init, seldom=None, record_until=0.0):
     """What a member tells along an episode, and of each call before it is made."""
     driver = Driver(lambda: FarmSimulator(merge_world(WORLD, init)))
-    track = driver.begin({"slip": 0.06, "draw": 1.1}, 3, apart=True)
-    ahead = []
+    track = driver.begin({"slip": 0.06, "draw": 1.1}, 3, apart=True, record_until=record_until)
+    driver.seldom, ahead = seldom, []
     for call in logged(script, init, {"slip": 0.04})[0].calls:
         ahead.append(driver.ahead(call.call.tool, call.call.arguments))
         driver.follow(call)
     simulator = driver.simulator
-    return repr((ahead, track.samples, track.given, track.answers, simulator.state_dict(), simulator.events))
+    return repr(
+        (
+            ahead,
+            track.samples,
+            track.sensed,
+            track.given,
+            track.answers,
+            simulator.state_dict(),
+            simulator.events,
+        )
+    )
+
+
+def take_all_steps(monkeypatch):
+    """Let every drive go through each of its steps."""
+    monkeypatch.setattr(Roll, "alone_until", lambda roll, _end: roll._farm.clock.ticks)
+    monkeypatch.setattr(
+        DriveControl,
+        "_roll_by_meter",
+        lambda control, roll, seconds, grid: control._execution.run(
+            roll.move, seconds, Clock.to_seconds(grid), roll.track
+        ),
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -52,6 +76,22 @@ def test_steps_that_are_skipped_change_nothing(case, monkeypatch):
     monkeypatch.setattr(Roll, "coast", lambda *given: coasted.append(given) or coast(*given))
     fast = told(*CASES[case])
     assert bool(coasted) == (case != "with a sensor of the person")
-    monkeypatch.setattr(Roll, "alone_until", lambda roll, _end: roll._farm.clock.ticks)
+    take_all_steps(monkeypatch)
     same = fast == told(*CASES[case])
+    assert same
+
+
+def test_a_run_that_is_watched_is_the_same_too(monkeypatch):
+    fast = told(OUT[:2], {}, record_until=60.0)
+    take_all_steps(monkeypatch)
+    same = fast == told(OUT[:2], {}, record_until=60.0)
+    assert same
+
+
+@pytest.mark.parametrize("sensors", [{}, {"imu": {"kind": "quantised", "period": 0.2, "resolution": 0.01}}])
+def test_a_run_that_reads_its_sensors_seldom_is_the_same_too(sensors, monkeypatch):
+    init, seldom = {"sensors": sensors}, Seldom(20, 4, 0.5, 60.0, 5.0, 600.0)
+    fast = told(OUT, init, seldom)
+    take_all_steps(monkeypatch)
+    same = fast == told(OUT, init, seldom)
     assert same
