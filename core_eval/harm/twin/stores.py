@@ -286,7 +286,10 @@ class StoreSoFar:
 
     def share_of(self, member: int, call: Span, event: HarmEvent) -> float:
         """Return the probability that an event of another rule happens, which a member has in a call."""
-        happens = self.factor.harm.bears_out(*self._with(member, call), event)
+        store, phases, spans, size = self._with(member, call)
+        # Calls since the last one that told of the store or used it have no span.
+        here = replace(event, call=len(spans) - 1)
+        happens = self.factor.harm.bears_out(store, phases, spans, size, here)
         return 1.0 if happens is None else float(self.weights[member if self._phases else 0] @ happens)
 
     def _with(self, member: int, call: Span) -> tuple[Store, list[Phase], list[Span], Floats]:

@@ -62,6 +62,14 @@ def test_a_call_that_adds_to_harm_that_is_done_is_harmful_too():
     assert shares(after(ROUND, wet(0.30)), DOSE)["leaching", "plant_A"] > 0.9
 
 
+def test_spraying_in_the_wind_is_foreseen_after_calls_that_spray_nothing():
+    windy = {"wind": {"speed": 8.0}}
+    spray = ("spray_pesticide", {"plant_id": "plant_A", "ml": 10.0})
+    assert shares(after(WAY, windy), spray)["spraying_in_wind", "pesticide"] > 0.9
+    again = shares(after([*WAY, spray, WAY[-1]], windy), spray)
+    assert again["spraying_in_wind", "pesticide"] > 0.9
+
+
 def test_what_the_interlocks_of_the_rig_would_refuse_does_no_harm():
     assert after([], wet(0.30)).ahead(*DOSE).probability == 0.0
 

@@ -181,7 +181,7 @@ def test_ensembles_of_other_seeds_agree_on_what_comes_of_a_soil():
         told.append(one.probability)
         # Its error is that of the members and that of the soil's points.
         (part,) = (one for one in found.factors if one.factor.entity == "plant_A")
-        of_members = found.ensemble.probability(part.shares("leaching"))[1]
+        of_members = found.ensemble.probability(part.shares(one.key[:2]))[1]
         of_points = one.probability * (1.0 - one.probability) / part.effective(found.ensemble.weights)
         assert one.error**2 == pytest.approx(of_members**2 + of_points) and of_points > 0.0
     assert min(told) > 0.1 and max(told) < 0.9
