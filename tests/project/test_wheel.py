@@ -7,11 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from clean_venv import PACKAGES, ROOT, CleanVenv, build_wheel, kit_wheel
+from clean_venv import PACKAGES, ROOT, CleanVenv, kit_wheel
 
 from core_eval.cli.demo import ROVER_TASKS
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
+INFO = "other_agents-1.dist-info"
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +50,17 @@ def test_the_rover_part_of_the_demo_runs_from_the_wheel(clean: CleanVenv, tmp_pa
 
 # Last, as it spoils the environment.
 def test_another_distribution_with_a_package_of_the_same_name_is_named(clean: CleanVenv, tmp_path: Path):
-    other = tmp_path / "other"
-    (other / "agents").mkdir(parents=True)
-    (other / "agents" / "__init__.py").write_text("import a_module_that_is_not_there\n")
-    (other / "pyproject.toml").write_text(
-        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
-        '[project]\nname = "other-agents"\nversion = "1"\n[tool.setuptools]\npackages = ["agents"]\n'
-    )
-    clean.install(build_wheel(other, tmp_path / "built"))
+    files = {
+        "agents/__init__.py": "import a_module_that_is_not_there\n",
+        f"{INFO}/METADATA": "Metadata-Version: 2.1\nName: other-agents\nVersion: 1\n",
+        f"{INFO}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{INFO}/RECORD"] = "".join(f"{name},,\n" for name in (*files, f"{INFO}/RECORD"))
+    other = tmp_path / "other_agents-1-py3-none-any.whl"
+    with zipfile.ZipFile(other, "w") as made:
+        for name, text in files.items():
+            made.writestr(name, text)
+    clean.install(other)
     for verb in (("run", "--help"), ("tasks", "list"), ("show", "x.db")):
         ran = clean.run("pathrig", *verb, cwd=tmp_path)
         assert ran.returncode == 2

@@ -21,21 +21,23 @@ BESIDE = ("pyproject.toml", "README.md", "LICENSE")
 
 
 class CleanVenv:
-    """A virtual environment that holds only what a test installs, outside the checkout.
+    """A virtual environment of the base dependencies and what a test installs, outside the checkout.
+
+    The dependencies are shared by all, as to install and to compile them takes seconds; pip finds them there.
 
     Args:
         folder: where it is made.
-        kit: with the kit's wheel and its base dependencies, which all such environments share: to install and
-            to compile them takes seconds.
+        kit: with the kit's wheel, which is shared, too.
     """
 
     def __init__(self, folder: Path, *, kit: bool = False) -> None:
         self.folder = folder
         venv.create(folder, with_pip=False)
+        (site,) = folder.glob("lib/python*/site-packages")
+        (site / "base.pth").write_text(f"{base_dependencies()}\n")
         if kit:
             installed = kit_wheel().parent.with_name("site")
-            (site,) = folder.glob("lib/python*/site-packages")
-            (site / "kit.pth").write_text(f"{base_dependencies()}\n{installed}\n")
+            (site / "kit.pth").write_text(f"{installed}\n")
             _, _, script = (installed / "bin" / "pathrig").read_text(encoding="utf-8").partition("\n")
             (folder / "bin" / "pathrig").write_text(f"#!{folder}/bin/python\n{script}")
             (folder / "bin" / "pathrig").chmod(0o755)
