@@ -19,6 +19,11 @@ def test_it_has_the_streams_the_folder_and_the_status_of_its_client(tmp_path: Pa
     assert ran("none") == (2, "", "pathrig: No such command 'none'; see `pathrig --help`\n")
     assert ran("worlds", "new", "mine")[0] == 0
     assert (tmp_path / "mine" / "pyproject.toml").exists()
+    (tmp_path / "own.py").write_text("import sys\nprint(__name__, sys.argv)\nsys.exit(7)\n")
+    assert ran("own.py", "word") == (7, "__main__ ['own.py', 'word']\n", "")
+    (tmp_path / "own.py").write_text("missing\n")
+    status, _, error = ran("own.py")
+    assert status == 1 and error.endswith("NameError: name 'missing' is not defined\n")
 
 
 @pytest.mark.serial
