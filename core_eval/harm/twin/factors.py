@@ -200,8 +200,11 @@ class Factors:
     ) -> FactorPosterior:
         record = StoreRecord(discrepancy=discrepancy)
         record.take(store, episode.calls, episode.samples, episode.end)
-        points, terms, phases = weighed_points(store, drawn, record, tracks, TAKEN, self._rng)
         last = _last(_given(store.entity, episode, tracks, 0.0), len(episode.calls))
+        if last is None and not any(one.call.may_be_done for one in episode.calls):
+            # All members take nothing from it, at the same times.
+            tracks = [tracks[0]] * len(tracks)
+        points, terms, phases = weighed_points(store, drawn, record, tracks, TAKEN, self._rng)
         if last is None:
             return FactorPosterior(store, *weighted(terms), {}, points.start, points.hidden, last)
         size = points.hidden[store.hidden[0]]
