@@ -17,6 +17,8 @@ from firmware_bridge.broker.process import start_broker_process
 pytest_plugins = ["reruns"]
 LONGEST_NAME = 200
 """Characters of a parameter in a test's name."""
+WAITS_UNTIL = 0.8
+"""Share of the other groups over which those that wait are spread."""
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
 # The files that a user trusts are none of the tests'.
@@ -36,14 +38,23 @@ settings.load_profile("project")
 # First, because pytest-xdist reads the groups in this hook.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one worker; those with pseudo terminals and without apart.
+    """Keep the tests of a file in one worker; those with pseudo terminals and without, and each page, apart.
 
-    What waits comes first, and the pages of the docs, each by itself: no worker has minutes to do at the end.
+    What waits, terminals and pages, is spread over what computes: otherwise all workers wait at once. It
+    comes to an end earlier, so that no worker has minutes to wait at the end.
     """
-    items.sort(key=lambda item: not (_is_serial(item) or _is_page(item)))
+    groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         group = item.nodeid if _is_page(item) else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(f"{group} serial" if _is_serial(item) else group))
+        group = f"{group} serial" if _is_serial(item) else group
+        item.add_marker(pytest.mark.xdist_group(group))
+        groups.setdefault(group, []).append(item)
+    waits = {name: _is_serial(of[0]) or _is_page(of[0]) for name, of in groups.items()}
+    place = {}
+    for kind, until in ((True, WAITS_UNTIL), (False, 1.0)):
+        names = [name for name in groups if waits[name] is kind]
+        place.update({name: until * k / len(names) for k, name in enumerate(names)})
+    items[:] = [item for name in sorted(groups, key=place.__getitem__) for item in groups[name]]
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
