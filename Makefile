@@ -35,8 +35,8 @@ INTEROP := build/interop
 FRAMEWORKS := build/frameworks
 SITE := build/site-venv
 
-# Processes that share the tests: one more than cores, as many tests wait.
-WORKERS ?= $(shell expr $$(nproc) + 1)
+# Processes that share the tests: two more than cores, as many tests wait.
+WORKERS ?= $(shell expr $$(nproc) + 2)
 
 .PHONY: demo test test-all test-fast test-interop lint dist docs mutants train clean
 .DELETE_ON_ERROR:

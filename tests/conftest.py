@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 from bridge_rig import Mosquitto
@@ -40,8 +41,8 @@ settings.load_profile("project")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file in one worker; those with pseudo terminals and without, and each page, apart.
 
-    What waits, terminals and pages, is spread over what computes: otherwise all workers wait at once. It
-    comes to an end earlier, so that no worker has minutes to wait at the end.
+    What waits, terminals and pages, is spread over what computes, and each kind is mixed, so that workers
+    do not all wait at once. It comes to an end earlier: no worker has minutes to wait at the end.
     """
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -53,6 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {}
     for kind, until in ((True, WAITS_UNTIL), (False, 1.0)):
         names = [name for name in groups if waits[name] is kind]
+        names.sort(key=lambda name: crc32(name.encode()))
         place.update({name: until * k / len(names) for k, name in enumerate(names)})
     items[:] = [item for name in sorted(groups, key=place.__getitem__) for item in groups[name]]
 
