@@ -41,8 +41,8 @@ settings.load_profile("project")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file in one worker; those with pseudo terminals and without, and each page, apart.
 
-    What waits, terminals and pages, is spread over what computes, and each kind is mixed, so that workers
-    do not all wait at once. It comes to an end earlier: no worker has minutes to wait at the end.
+    What waits (terminals, boards, browsers, pages) is spread over what computes, and each kind is mixed, so
+    that workers do not all wait at once. It comes to an end earlier: none has minutes to wait at the end.
     """
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = f"{group} serial" if _is_serial(item) else group
         item.add_marker(pytest.mark.xdist_group(group))
         groups.setdefault(group, []).append(item)
-    waits = {name: _is_serial(of[0]) or _is_page(of[0]) for name, of in groups.items()}
+    waits = {name: any(map(_waits, of)) for name, of in groups.items()}
     place = {}
     for kind, until in ((True, WAITS_UNTIL), (False, 1.0)):
         names = [name for name in groups if waits[name] is kind]
@@ -78,6 +78,10 @@ def pytest_collection_finish() -> None:
 
 def _is_serial(item: pytest.Item) -> bool:
     return item.get_closest_marker("serial") is not None
+
+
+def _waits(item: pytest.Item) -> bool:
+    return _is_page(item) or any(item.get_closest_marker(name) for name in ("serial", "firmware", "browser"))
 
 
 def _is_page(item: pytest.Item) -> bool:
