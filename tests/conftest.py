@@ -18,7 +18,7 @@ from firmware_bridge.broker.process import start_broker_process
 pytest_plugins = ["reruns"]
 LONGEST_NAME = 200
 """Characters of a parameter in a test's name."""
-WAITS_UNTIL = 0.8
+WAITS_UNTIL = 0.6
 """Share of the other groups over which those that wait are spread."""
 # pytest-xdist gives its workers a terminal's width; tests read what a pipe gets, as they do without it.
 os.environ.pop("COLUMNS", None)
@@ -41,8 +41,8 @@ settings.load_profile("project")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file in one worker; those with pseudo terminals and without, and each page, apart.
 
-    What waits (terminals, boards, browsers, pages) is spread over what computes, and each kind is mixed, so
-    that workers do not all wait at once. It comes to an end earlier: none has minutes to wait at the end.
+    What waits (terminals, brokers, boards, browsers, pages) is spread over what computes, and each kind is
+    mixed, so that workers do not all wait at once. It ends earlier: none has minutes to wait at the end.
     """
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -81,7 +81,8 @@ def _is_serial(item: pytest.Item) -> bool:
 
 
 def _waits(item: pytest.Item) -> bool:
-    return _is_page(item) or any(item.get_closest_marker(name) for name in ("serial", "firmware", "browser"))
+    marks = ("serial", "broker", "firmware", "browser")
+    return _is_page(item) or any(item.get_closest_marker(name) for name in marks)
 
 
 def _is_page(item: pytest.Item) -> bool:
