@@ -15,7 +15,7 @@ from conformance_player import FOLDER, Mismatch, Peer, Player, bytes_of, load
 
 from firmware_bridge.firmware.build import missing_packages
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.serial, pytest.mark.broker]
 
 NEEDS_NODE = pytest.mark.skipif(micropython_rig.missing() is not None, reason=micropython_rig.missing() or "")
 NEEDS_AVR = pytest.mark.skipif(bool(missing_packages()), reason="the AVR tools are not installed")
