@@ -6,6 +6,7 @@ project's own task files'.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -114,9 +115,14 @@ class Near:
     @cached_property
     def span(self) -> tuple[float, float]:
         """The lowest and the highest number that fit, as decimals: 0.7 is within 0.1 of 0.8."""
+        width = self.tolerance * abs(self.value) if self.relative else self.tolerance
+        low, high = self.value - width, self.value + width
+        # Integers are exact already, also those beyond all digits of a float.
+        if isinstance(low, int) or not math.isfinite(width):
+            return low, high
         value, tolerance = Decimal(str(self.value)), Decimal(str(self.tolerance))
-        width = tolerance * abs(value) if self.relative else tolerance
-        return float(value - width), float(value + width)
+        exact = tolerance * abs(value) if self.relative else tolerance
+        return float(value - exact), float(value + exact)
 
     def holds(self, value: Any) -> bool:
         """Return whether a given argument fits."""

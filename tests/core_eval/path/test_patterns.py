@@ -58,6 +58,9 @@ def test_values_compare_by_value_and_type(left, right, same):
         # What is written in decimals: 0.8 - 0.1 is 0.7000000000000001 in binary.
         (Near(0.8, 0.1), [0.7, 0.9], [0.699999999999, 0.900000000001]),
         (Near(1.1, 0.1, relative=True), [0.99, 1.21], [0.989999999999, 1.210000000001]),
+        (Near(12345678901234567, 0), [12345678901234567], [12345678901234568]),
+        (Near(0.0, float("inf")), [1e308], []),
+        (Near(0.0, float("inf"), relative=True), [], [1.0]),
         (Range(None, 3), [-100, 3.0], [3.1, False, "2"]),
         (OneOf((1, "b", [2])), [1.0, "b", [2.0]], [True, "c", 2]),
     ],
