@@ -11,10 +11,10 @@ from core_eval.harm.answers import Answer, answer_difference
 from core_eval.harm.counterfactual import Change, recurs
 from core_eval.harm.telemetry import first_difference
 from core_eval.harm.twin.logged_episode import LoggedEpisode
-from core_eval.harm.twin.member import Driver, Member
+from core_eval.harm.twin.member import Driver, Member, Track
 from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
-from devices.sensors import Sample, SensorSpec
+from devices.sensors import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,39 +35,39 @@ class MemberChange:
 
 
 class MemberCounterfactuals:
-    """Plays members of one episode with a call changed."""
+    """Plays a member of an episode with a call changed, each time from that call on.
 
-    def __init__(self, driver: Driver, episode: LoggedEpisode) -> None:
-        self._driver = driver
-        self._episode = episode
+    Another run of the driver ends this.
+    """
+
+    def __init__(self, driver: Driver, episode: LoggedEpisode, member: Member, first: int) -> None:
+        """Run the member; `first`: the first call that will be changed."""
+        self._driver, self._episode, self._member = driver, _as_it_went(episode, member), member
+        self._asks = any(one.call.status == CallStatus.REJECTED for one in episode.calls[first + 1 :])
         self._moments = {(sample.sensor, round(sample.t, 3)) for sample in episode.samples}
-        self._asked: dict[int, Sequence[Answer]] = {}
+        self._arrived = self._with_log(member.track)
+        own = driver.drive(
+            self._episode, member.hidden, member.seed, ask=self._asks, start=member.start, forks_from=first
+        )
+        self._answers = own.answers if self._asks else member.track.answers
 
-    def preventing(self, member: Member, change: Change) -> MemberChange | None:
+    def preventing(self, change: Change) -> MemberChange | None:
         """Return the result of the remedy that prevents the event; None if none does."""
         event = change.event
         assert event is not None
         for remedy in dict.fromkeys((change.remedy, LEAVE_OUT)):
-            found, events = self.of(member, replace(change, remedy=remedy))
-            if not recurs(event, member.track.events, events):
+            found, events = self.of(replace(change, remedy=remedy))
+            if not recurs(event, self._member.track.events, events):
                 return found
         return None
 
-    def of(self, member: Member, change: Change) -> tuple[MemberChange, tuple[HarmEvent, ...]]:
-        """Return the result of a change in a member, and the events that still happen."""
-        episode = self._episode
-        went = _as_it_went(episode, member)
-        refusals = any(one.call.status == CallStatus.REJECTED for one in episode.calls[change.first + 1 :])
-        other = self._driver.drive(went, member.hidden, member.seed, change, ask=refusals, start=member.start)
-        track = member.track
-        answers = self._asked_answers(went, member) if refusals else track.answers
+    def of(self, change: Change) -> tuple[MemberChange, tuple[HarmEvent, ...]]:
+        """Return the result of a change, and the events that still happen."""
+        driver, track = self._driver, self._member.track
+        other = driver.drive_on(self._episode, driver.forks[change.first], change, ask=self._asks)
         evidence = _first_of(
-            first_difference(
-                _arrived(track.samples, track.specs, self._moments, episode.end),
-                _arrived(other.samples, track.specs, self._moments, episode.end),
-                track.specs,
-            ),
-            _first_answer_difference(episode, change.first, answers, other.answers),
+            first_difference(self._arrived, self._with_log(other), track.specs),
+            _first_answer_difference(self._episode, change.first, self._answers, other.answers),
         )
         terminal = None
         if track.terminal is not None and other.terminal is not None:
@@ -80,12 +80,16 @@ class MemberCounterfactuals:
         )
         return MemberChange(change.remedy, evidence, terminal is None, effect), other.events
 
-    def _asked_answers(self, went: LoggedEpisode, member: Member) -> Sequence[Answer]:
-        """Return the member's answers, including those to calls that the rig rejected."""
-        if id(member) not in self._asked:
-            track = self._driver.drive(went, member.hidden, member.seed, ask=True, start=member.start)
-            self._asked[id(member)] = track.answers
-        return self._asked[id(member)]
+    def _with_log(self, track: Track) -> list[Sample]:
+        """Return the samples that the log contains too, and those after its end."""
+        specs, end, moments = self._member.track.specs, self._episode.end, self._moments
+        return [
+            sample
+            for sample in track.samples
+            if specs[sample.sensor].period is None
+            or sample.t > end
+            or (sample.sensor, round(sample.t, 3)) in moments
+        ]
 
 
 def _as_it_went(episode: LoggedEpisode, member: Member) -> LoggedEpisode:
@@ -125,16 +129,3 @@ def _moment(evidence: Mapping[str, Any]) -> float:
 
 def _keys(events: Sequence[HarmEvent]) -> set[tuple[str, str, int]]:
     return {(event.kind, event.entity, event.call) for event in events}
-
-
-def _arrived(
-    samples: Sequence[Sample], specs: Mapping[str, SensorSpec], arrived: set[tuple[str, float]], end: float
-) -> list[Sample]:
-    """Return the samples that the log contains too, and those after its end."""
-    return [
-        sample
-        for sample in samples
-        if specs[sample.sensor].period is None
-        or sample.t > end
-        or (sample.sensor, round(sample.t, 3)) in arrived
-    ]

@@ -37,6 +37,8 @@ PLAYED = 8
 """Number of members, drawn by weight, that are run with the independent parts of their world as well."""
 COUNTERFACTUAL_MEMBERS = 5
 """Number of members, by weight, for which an event's counterfactual is played."""
+Weighted = list[tuple[float, MemberChange]]
+"""What a change does in members, each with its weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +227,23 @@ class Twin:
         conditioned = self.condition(episode, seed)
         ensemble = conditioned.ensemble
         lost = _lost(episode)
-        changes = MemberCounterfactuals(self._driver, episode)
         chances = {
             index: min(1.0, _weight(ensemble, [index in member.done for member in ensemble.members]))
             for index in lost
         }
         open_calls = any(MIN_PROBABILITY < chance < 1.0 - MIN_PROBABILITY for chance in chances.values())
+        told = list(conditioned.events())
+        device_type = self._driver.simulator.device_type
+        off = list(off_path((one.call for one in episode.calls), device_type))
+        acting = [index for index, call in off if call.tool not in device_type.reads]
+        prevented, left_out = self._changed(episode, conditioned.played, [one.key for one in told], acting)
         events = [
-            self._event(changes, episode, conditioned.played, likely, ensemble.weights, open_calls=open_calls)
-            for likely in conditioned.events()
+            self._event(episode, conditioned.played, likely, results, ensemble.weights, open_calls=open_calls)
+            for likely, results in zip(told, prevented, strict=True)
         ]
         return TwinPosterior(
             tuple(sorted(events, key=lambda event: (event.t_start, event.k, event.kind))),
-            self._deviations(changes, episode, conditioned.played),
+            tuple(_deviation(call.step, left_out.get(index, [])) for index, call in off),
             chances,
             {
                 name: spread([member.hidden[name] for member in of.members], of.weights)
@@ -378,28 +384,39 @@ class Twin:
         fit = robust(channels(episode, track, apart), self._unknowns.discrepancy)
         return Member(hidden, done, seed, track, fit + drawn.log_odds, start, fault)
 
+    def _changed(
+        self, episode: LoggedEpisode, played: Ensemble[Member], told: Sequence[Key], off: Sequence[int]
+    ) -> tuple[list[Weighted], dict[int, Weighted]]:
+        """Return what each remedy changes that prevents its event, and what each of these calls does."""
+        prevented: list[Weighted] = [[] for _ in told]
+        left_out: dict[int, Weighted] = {index: [] for index in off}
+        for weight, member in heaviest(played):
+            own = placed(member.track.events)
+            first = min([*off, *(own[key].call for key in told if key in own)], default=None)
+            if first is None:
+                continue
+            changes = MemberCounterfactuals(self._driver, episode, member, first)
+            for key, results in zip(told, prevented, strict=True):
+                if key in own:
+                    change = Change((own[key].call,), self._rules[key[0]].remedy, own[key])
+                    if (found := changes.preventing(change)) is not None:
+                        results.append((weight, found))
+            for index, results in left_out.items():
+                results.append((weight, changes.of(Change((index,), LEAVE_OUT))[0]))
+        return prevented, left_out
+
     def _event(
         self,
-        changes: MemberCounterfactuals,
         episode: LoggedEpisode,
         played: Ensemble[Member],
         likely: LikelyEvent,
+        results: Weighted,
         weights: NDArray[np.float64],
         *,
         open_calls: bool,
     ) -> HarmRow:
         kind, entity, _ = likely.key
         rule = self._rules[kind]
-        results: list[tuple[float, MemberChange]] = []
-        for weight, member in heaviest(played):
-            event = placed(member.track.events).get(likely.key)
-            found = (
-                None
-                if event is None
-                else changes.preventing(member, Change((event.call,), rule.remedy, event))
-            )
-            if found is not None:
-                results.append((weight, found))
         total = sum(weight for weight, _ in results)
         seen = sum(weight for weight, found in results if found.evidence is not None)
         hidden = sum(weight for weight, found in results if found.hidden_at_end)
@@ -439,35 +456,20 @@ class Twin:
             blame={episode.calls[call].call.step: share for call, share in likely.blame.items()},
         )
 
-    def _deviations(
-        self, changes: MemberCounterfactuals, episode: LoggedEpisode, ensemble: Ensemble[Member]
-    ) -> tuple[DeviationRow, ...]:
-        """Return the executed calls off the path, except those that only make the rig safe."""
-        device_type = self._driver.simulator.device_type
-        chosen = heaviest(ensemble)
-        results = []
-        for index, call in off_path((one.call for one in episode.calls), device_type):
-            if call.tool in device_type.reads:
-                results.append(DeviationRow(effect=False, observed=False, evidence=None, k=call.step))
-                continue
-            found = [
-                (weight, changes.of(member, Change((index,), LEAVE_OUT))[0]) for weight, member in chosen
-            ]
-            total = sum(weight for weight, _ in found)
-            seen = sum(weight for weight, one in found if one.evidence is not None)
-            effect = sum(weight for weight, one in found if one.effect)
-            hidden = sum(weight for weight, one in found if one.hidden_at_end)
-            results.append(
-                DeviationRow(
-                    # An effect that the end does not show may have been undone before.
-                    effect=True if effect >= COUNTED * total else None,
-                    observed=seen >= COUNTED * total,
-                    evidence=next((one.evidence for _, one in found if one.evidence is not None), None),
-                    k=call.step,
-                    hidden_at_end=hidden >= COUNTED * total,
-                )
-            )
-        return tuple(results)
+
+def _deviation(step: int, found: Weighted) -> DeviationRow:
+    """Return an executed call off the path, by what it changes in members; none for a read."""
+    if not found:
+        return DeviationRow(effect=False, observed=False, evidence=None, k=step)
+    half = COUNTED * sum(weight for weight, _ in found)
+    return DeviationRow(
+        # An effect that the end does not show may have been undone before.
+        effect=True if sum(weight for weight, one in found if one.effect) >= half else None,
+        observed=sum(weight for weight, one in found if one.evidence is not None) >= half,
+        evidence=next((one.evidence for _, one in found if one.evidence is not None), None),
+        k=step,
+        hidden_at_end=sum(weight for weight, one in found if one.hidden_at_end) >= half,
+    )
 
 
 def heaviest(ensemble: Ensemble[Member]) -> list[tuple[float, Member]]:
