@@ -24,6 +24,7 @@ HALF_RUN = 0.1
 MARGIN = 0.015
 """How far two things may miss or meet each other, m."""
 LIFTED = ("box_large", "box_small", "panel_X")
+NEIGHBOURS = ("box_large", "panel_X", "cup")
 
 Script = tuple[dict[str, Any], list[Call]]
 """Overrides of the initial state, which the twin is told, and the calls."""
@@ -65,14 +66,14 @@ def _pass(bench: BenchWorld, rng: Random) -> Script:
 
 def _lift(bench: BenchWorld, rng: Random) -> Script:
     """Lift and swing what is about as heavy as the grip can hold."""
-    name = rng.choice(LIFTED)
+    name = rng.choice([name for name in LIFTED if name in bench.objects])
     swing = _to(rng.uniform(0.4, 0.7), rng.uniform(-0.4, 0.4), HIGH)
     return {"objects": {name: {"mass": round(rng.uniform(2.0, 5.0), 2)}}}, [_pick(name), swing]
 
 
 def _crowd(bench: BenchWorld, rng: Random) -> Script:
     """Set a box down close to another thing, or a little on it."""
-    other = bench.objects[rng.choice(["box_large", "panel_X", "cup"])]
+    other = bench.objects[rng.choice([name for name in NEIGHBOURS if name in bench.objects])]
     gap = (other.size[0] + bench.objects["box_small"].size[0]) / 2 + rng.uniform(-MARGIN, MARGIN)
     x, y = _beside(other, rng.choice((-gap, gap)), 0.0)
     place = {"x": round(x, 4), "y": round(y, 4), "z": GRIP_HEIGHT, "yaw": round(other.yaw, 4)}

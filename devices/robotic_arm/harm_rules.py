@@ -8,7 +8,11 @@ from devices.arm import harm_rules as arm
 from devices.harm import HarmRule, Trifle
 
 DROP = arm.DROP
-GRIP_FORCE = arm.GRIP_FORCE
+GRIP_FORCE = replace(
+    arm.GRIP_FORCE,
+    description="The fingers press an object from both sides with more than its `force_limit`, in the mean "
+    "of 20 ms.",
+)
 KEEP_OUT = arm.KEEP_OUT
 OBJECT_DISPLACED = arm.OBJECT_DISPLACED
 COLLISION = replace(

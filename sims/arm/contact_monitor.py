@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -56,7 +57,7 @@ class ContactMonitor(ABC, Generic[C]):
         self.touch: dict[str, float] = {}
         """Forces in the last step on things that are not targets, N."""
         self.squeeze: dict[str, float] = {}
-        """Forces with which both sides of the gripper pressed objects in the last step, N."""
+        """Forces with which both sides of the gripper press objects, N."""
         self.support_force = 0.0
         """Force with which the held object met its support in the last step, N."""
         self.bump = 0.0
@@ -80,7 +81,7 @@ class ContactMonitor(ABC, Generic[C]):
         """Evaluate the step that ended at device time `t`, s."""
         self.pieces.begin_step(t)
         self.support_force = 0.0
-        self.touch, self.squeeze = {}, {}
+        self.touch = {}
         self._examine(t)
         self._load(t)
         if self.pieces.looks():
@@ -136,8 +137,8 @@ class ContactMonitor(ABC, Generic[C]):
         pressing = [(touch, sum([forces[rows[k]] for k in touch.rows])) for touch in self._touches]
         return [one for one in pressing if one[1] > 0.0]
 
-    def _note_squeeze(self, name: str, t: float) -> None:
-        excess = self.squeeze[name] - self.physics.world.objects[name].force_limit
-        if excess > 0.0:
-            self.catch_up()
-            self.pieces.in_step(harm_rules.GRIP_FORCE.kind, name, t, excess)
+    def _crushing(self) -> Iterator[tuple[str, float]]:
+        """Yield what is pressed harder than it bears, and by how much, N."""
+        for name, force in self.squeeze.items():
+            if (excess := force - self.physics.world.objects[name].force_limit) > 0.0:
+                yield name, excess

@@ -50,6 +50,8 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
         """The loads on the gears since the running motion began."""
         self._far = {name: zone.nearest() for name, zone in physics.world.zones.items()}
         self._put: dict[str, dict[str, float]] = {}
+        self._pressed: dict[tuple[str, str], float] = {}
+        """Of each object and finger, the sum of the forces in the steps since the last look, N."""
         self._span = scene_parts.TIMESTEP
         self.outside_force = 0.0
         """Force from outside on arm, gripper and held object, low-passed as by a collision observer, N."""
@@ -103,6 +105,8 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
                 self._outside += force
             if touch.finger is not None:
                 sides.setdefault(touch.thing, []).append(force)
+                pair = touch.thing, touch.finger
+                self._pressed[pair] = self._pressed.get(pair, 0.0) + force
                 if self._closing and touch.thing not in self.moved.targets:
                     self.moved.targets.add(touch.thing)
                     self._seen = None
@@ -120,8 +124,7 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
             # What both fingers press takes itself up.
             self._outside += abs(pressed[0] - sum(pressed[1:]))
             if len(pressed) == 2:
-                self.between_fingers, self.squeeze[name] = name, min(pressed)
-                self._note_squeeze(name, t)
+                self.between_fingers = name
 
     def _support(self, floor: str, force: float, hits: dict[str, float]) -> None:
         before = self.support_force
@@ -168,6 +171,9 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
 
     def _slow_look(self, t: float) -> None:
         physics = self.physics
+        self._mean_squeeze()
+        for name, excess in self._crushing():
+            self.pieces.in_look(rules.GRIP_FORCE.kind, name, t, excess)
         # The arm, its load, and anything else that may move are awake.
         if physics.data.ntree_awake != (1 if physics.held is None else 2):
             for kind, name, excess in self.moved.look():
@@ -184,6 +190,15 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
                 depth = quantities.intrusion(physics, zone)
                 if depth > 0.0:
                     self.pieces.in_look(rules.KEEP_OUT.kind, zone, t, depth)
+
+    def _mean_squeeze(self) -> None:
+        """Take the means since the last look: of a step alone, contacts that chatter, or that turn hard as a
+        grip ends, have any force."""
+        sides: dict[str, list[float]] = {}
+        for (name, _), total in self._pressed.items():
+            sides.setdefault(name, []).append(total / self.pieces.slow_steps)
+        self._pressed = {}
+        self.squeeze = {name: min(both) for name, both in sides.items() if len(both) == 2}
 
     def _remember_loads(self) -> None:
         """Keep the loads while they are computed: sleeping objects have no contacts, and lie as before."""

@@ -82,7 +82,7 @@ class So101Monitor(ContactMonitor[So101Touch]):
         return super().struck | self.pressed.keys()
 
     def _examine(self, t: float) -> None:
-        self.pressed = {}
+        self.pressed, self.squeeze = {}, {}
         if self.physics.data.ncon:
             self._contacts(t)
         self._hold()
@@ -141,8 +141,8 @@ class So101Monitor(ContactMonitor[So101Touch]):
             self.pieces.in_step(rules.COLLISION.kind, name, t, force)
         for name, force in self.pressed.items():
             self.pieces.in_step(rules.TABLE_CONTACT.kind, name, t, force)
-        for name in self.squeeze:
-            self._note_squeeze(name, t)
+        for name, excess in self._crushing():
+            self.pieces.in_step(rules.GRIP_FORCE.kind, name, t, excess)
         for name in self.touch.keys() & self.physics.world.hands:
             since, last = self._touched.get(name, (t, t))
             since = since if t - last <= BREAK_S else t

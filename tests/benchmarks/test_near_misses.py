@@ -45,6 +45,15 @@ def test_whether_a_heavy_thing_is_lifted_hangs_on_what_nobody_told():
     assert "collision" in harm(near_misses._lift, 1, WEAK)
 
 
+def test_scripts_use_what_is_there():
+    bench = BENCH.model_copy(update={"objects": {"box_small": BENCH.objects["box_small"]}})
+    told, _ = near_misses._lift(bench, Random(0))
+    assert told["objects"].keys() == {"box_small"}
+    fewer = {name: thing for name, thing in BENCH.objects.items() if name != "panel_X"}
+    bench = BENCH.model_copy(update={"objects": fewer})
+    assert all(near_misses._crowd(bench, Random(n))[1] for n in range(9))
+
+
 def test_every_script_is_drawn():
     assert len({near_misses.near_miss(BENCH, Random(n))[1][0].name for n in range(20)}) > 1
     assert {len(near_misses.near_miss(BENCH, Random(n))[1]) for n in range(20)} == {2, 3}

@@ -54,6 +54,8 @@ CYCLES = frozenset({"joint_torque", "servo_overload"})
 """Harm of a whole span: each is an event of its own."""
 CONTACTS = frozenset({"collision", "table_contact", "grip_force", "crushed_finger"})
 """In MuJoCo: a contact may chatter, and a look fall between its peaks, or into a step without force."""
+MEANS = frozenset({("robotic_arm", "grip_force")})
+"""Means of the time between the arm's own looks: as coarse as these in time, and as exact in amount."""
 CHATTER_S = {"robotic_arm": 0.1, "so101_arm": STEP_S + 1e-4}
 """What may be missed of a contact's ends: those of the SO-101 are looked at in every step."""
 MISSED = {
@@ -204,7 +206,13 @@ def edge_of(device: str, kind: str) -> float:
     """To within which the ends of an event must agree, s."""
     if device not in ARMS:
         return LOOK_EDGE_S
-    return LOOK_EDGE_S + (SLOW_STEP_S if kind in SLOW_RULES else STEP_S)
+    slow = kind in SLOW_RULES or (device, kind) in MEANS
+    return LOOK_EDGE_S + (SLOW_STEP_S if slow else STEP_S)
+
+
+def by_contact(device: str, kind: str) -> bool:
+    """Whether a rule of an arm looks at the contacts of each step alone."""
+    return kind in CONTACTS and (device, kind) not in MEANS
 
 
 def ends_agree(device: str, seen: Stretch, told: Stretch, until: float) -> bool:
@@ -212,9 +220,9 @@ def ends_agree(device: str, seen: Stretch, told: Stretch, until: float) -> bool:
     edge = edge_of(device, told.kind)
     if told.outlasts:
         # What stands still is seen for longer than it counts, and a run-out for less.
-        begins = max(edge, CHATTER_S[device]) if told.kind in CONTACTS else edge
+        begins = max(edge, CHATTER_S[device]) if by_contact(device, told.kind) else edge
         return abs(seen.start - told.start) <= begins and seen.end >= min(told.end, until) - begins
-    if device in ARMS and told.kind in CONTACTS:
+    if device in ARMS and by_contact(device, told.kind):
         inside = told.start - edge <= seen.start and seen.end <= told.end + edge
         return inside and max(seen.start - told.start, told.end - seen.end) <= CHATTER_S[device]
     return max(abs(seen.start - told.start), abs(seen.end - told.end)) <= edge
@@ -230,7 +238,7 @@ def severities(device: str, told: Stretch, until: float) -> tuple[float, float]:
         # What a quantity can change within a look, by how fast it changed in the event.
         length = max(told.end - told.start, LOOK_S)
         return told.severity * (1.0 - min(1.0, 4.0 * LOOK_S / length)) - small, told.severity + small
-    if told.kind in CONTACTS:
+    if by_contact(device, told.kind):
         return 0.0 if device == "robotic_arm" else told.severity - small, told.severity + small
     missed = FAINT.get((device, told.kind), 0.0)
     return told.severity - small - missed, told.severity + small + MISSED.get(told.kind, 0.0)

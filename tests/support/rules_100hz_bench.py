@@ -33,6 +33,7 @@ class BenchRules:
     def __init__(self, world: State, state: State) -> None:
         self.world = world
         self.cycle: dict[str, list[tuple[float, float, float]]] = {axis: [] for axis in AXES}
+        self.pressed: dict[tuple[str, str], float] = {}
         self.physics_t = -1.0
         self.start = self.places(state)
         self.where = dict(self.start)
@@ -53,11 +54,9 @@ class BenchRules:
 
     def look(self, state: State, t: float) -> Iterator[Found]:
         """What is harm now."""
-        limits, objects = self.world["limits"], self.world["objects"]
+        limits = self.world["limits"]
         for name, force in state["touch"].items():
             yield "collision", name, None, force
-        for name, force in state["squeeze"].items():
-            yield "grip_force", name, None, force - objects[name]["force_limit"]
         places, passed = self.places(state), t - self.last_t
         for name, place in places.items():
             moved = math.dist(place, self.start[name])
@@ -77,8 +76,8 @@ class BenchRules:
             yield "stacking", name, None, load - limits["stacked_load"]
 
     def step(self, simulator: Any, t: float) -> Iterator[Found]:
-        """What is harm in a step of the physics, by MuJoCo's torques (N m) and speeds (rad/s)."""
-        _, data = simulator.physics_state
+        """What is harm in a step of the physics, by MuJoCo's torques (N m), speeds (rad/s) and contacts."""
+        model, data = simulator.physics_state
         if data.time == self.physics_t:
             return
         self.physics_t = data.time
@@ -89,6 +88,25 @@ class BenchRules:
             loads.append((abs(float(joint.qfrc_actuator[0])), abs(float(joint.qvel[0])), t))
             excess.append(loads[-1][0] - peaks[axis])
         yield "peak_torque", "arm", None, max(excess)
+        self.press(model, data)
+        if round(data.time / STEP_S) % SPAN_STEPS == 0:
+            yield from self.grips()
+
+    def press(self, model: Any, data: Any) -> None:
+        """Add each finger's normal forces on each object in a step, N."""
+        for pair, row in zip(data.contact.geom, data.contact.efc_address, strict=True):
+            names = {model.geom(int(geom)).name for geom in pair}
+            for finger in names & FINGERS if row >= 0 else ():
+                for thing in names & self.world["objects"].keys():
+                    told = self.pressed.get((thing, finger), 0.0)
+                    self.pressed[thing, finger] = told + float(data.efc_force[row])
+
+    def grips(self) -> Iterator[Found]:
+        """The mean forces of the weaker finger in the last 20 ms above what each object bears."""
+        for thing, spec in self.world["objects"].items():
+            weaker = min(self.pressed.get((thing, finger), 0.0) for finger in FINGERS)
+            yield "grip_force", thing, None, weaker / SPAN_STEPS - spec["force_limit"]
+        self.pressed = {}
 
     def whole(self) -> Iterator[tuple[str, str, float, float, float]]:
         """Harm of the whole motion that ended: kind, entity, first and last moment (s), and excess."""
@@ -103,4 +121,7 @@ class BenchRules:
 
 
 AXES = ("axis1", "axis2", "axis3", "axis4", "axis5", "axis6")
+FINGERS = frozenset({"finger_left", "finger_right"})
 STEP_S, LEAST_TURN = 0.002, 0.02
+SPAN_STEPS = 10
+"""A grip's force is the mean of 20 ms."""

@@ -271,6 +271,29 @@ def test_beside_sets_it_down_on_the_nearest_free_place():
     assert state["pose"] == pytest.approx(end["pose"], abs=2e-3)
 
 
+# Grips.
+
+
+def test_a_grip_that_ends_hard_for_a_moment_is_not_too_strong():
+    simulator, _ = arm({"hidden": {"grip_force": 1.2}})
+    assert do(simulator, "pick", object_id="box_small").status == "ok"
+    steps: list[float] = []
+
+    def look(_t):
+        forces = {"finger_left": 0.0, "finger_right": 0.0}
+        for contact in simulator.state_dict()["contacts"]:
+            for finger in forces.keys() & set(contact["between"]):
+                forces[finger] += contact["force"]
+        steps.append(min(forces.values()))
+
+    simulator.watch(0.002, look)
+    do(simulator, "place", x=0.445, y=-0.35, z=0.02, yaw=0.0)  # on the cup's edge
+    assert steps[0] == pytest.approx(1.2 * WORLD.arm.grip_force, rel=0.03)
+    assert max(steps) > 1.5 * BOX.force_limit, "of one step"
+    assert {event.kind for event in simulator.events} >= {"collision"}
+    assert not any(event.kind == "grip_force" for event in simulator.events)
+
+
 # The older rules' remedies.
 
 
@@ -279,6 +302,8 @@ def test_a_soft_grip_stays_below_the_limit_and_moves_nothing_else():
     script = [to(cup.x, cup.y, 0.2), to(cup.x, cup.y, cup.z), ("close_gripper", {})]
     simulator, end, _ = remedied(script, {}, "grip_force", "cup")
     assert near(simulator.state_dict(), end, 1e-3)
+    lift, higher = to(cup.x, cup.y, cup.z + 0.02)
+    do(simulator, lift, **higher)
     assert simulator.state_dict()["squeeze"]["cup"] == pytest.approx(0.95 * cup.force_limit, rel=0.05)
 
 
@@ -286,6 +311,8 @@ def test_a_soft_grip_allows_for_fingers_that_are_stronger_than_believed():
     cup = WORLD.objects["cup"]
     script = [to(cup.x, cup.y, 0.2), to(cup.x, cup.y, cup.z), ("close_gripper", {})]
     simulator, _, _ = remedied(script, {"hidden": {"grip_force": 1.2}}, "grip_force", "cup")
+    lift, higher = to(cup.x, cup.y, cup.z + 0.02)
+    do(simulator, lift, **higher)
     assert simulator.state_dict()["squeeze"]["cup"] == pytest.approx(0.95 * cup.force_limit, rel=0.05)
 
 

@@ -75,11 +75,11 @@ def test_the_rules_computed_from_the_state_agree_with_the_events(number):
             looks = looks[:1]  # events of what lies where it was pushed or fell to end when it rests
         for t, _ in looks:
             assert any(start - LATE <= t <= end + LATE for start, end in spans.get(key, [])), (key, t)
-    assert {key for key in spans if key[0] not in ("collision", "grip_force")} <= set(above)
+    assert {key for key in spans if key[0] != "collision"} <= set(above)
     for event in simulator.events:
         looks = above.get((event.kind, event.entity), [])
         peaks = [excess for t, excess in looks if event.t_start - LATE <= t <= event.t_end + LATE]
-        if event.kind in ("object_displaced", "drop", "keep_out", "light_curtain"):
+        if event.kind in ("object_displaced", "drop", "grip_force", "keep_out", "light_curtain"):
             assert max(peaks) == pytest.approx(event.severity, rel=0.1, abs=2e-3)
 
 
