@@ -65,10 +65,13 @@ class ToolExecution:
         hose.fill(capacity, capacity)
 
     def fill_up(self, missing: float, rate: float, call: CallOptions, add: Callable[[float], None]) -> None:
-        """Add what is missing at this rate, or faster where a call's set time is too short."""
+        """Add what is missing at this rate, or faster where a call's set time is too short.
+
+        Where the store is weighed apart its content is not known, and the set time tells how long it took.
+        """
         seconds = missing / rate
         self._farm.needs(seconds)
-        if call.duration is not None and seconds > call.duration:
+        if call.duration is not None and (seconds > call.duration or self._farm.apart):
             seconds, rate = call.duration, missing / call.duration if call.duration else rate
         with self.running(call):
             self.run(lambda t, dt: add(rate * dt), seconds)

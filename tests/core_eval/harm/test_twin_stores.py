@@ -185,6 +185,27 @@ def test_the_points_taken_tell_what_all_of_them_do(case, seed):
     assert len(taken.start) == TAKEN
 
 
+@pytest.mark.parametrize("tool", ["refill_pesticide", "recharge", "refill_water_tank"])
+def test_a_store_whose_content_is_not_known_is_filled_for_as_long_as_the_log_says(tool: str):
+    """A person who comes meanwhile stands near a rover at work, however full it was told to be."""
+    place = {"refill_pesticide": "pesticide_refill", "recharge": "charging_pad"}.get(tool, "water_station")
+    x, y = at(place)["x"], at(place)["y"]
+    path = [
+        {"t": 0.0, "x": x + 3.0, "y": y},
+        {"t": 2.0, "x": x + 1.0, "y": y},
+        {"t": 60.0, "x": x, "y": y + 1.0},
+    ]
+    told = {"pose": {"x": x, "y": y}, "safety_locked": False, "person": {"path": path}}
+    low = {"battery": 0.5, "pesticide_tank": {"ml": 50.0}, "water_tank": {"liters": 1.0}}
+    episode, events = logged([(tool, {})], {**told, **low})
+    full = FarmSimulator(merge_world(WORLD, told))
+    track = Driver(lambda: full).drive(episode, {}, 0, apart=True)
+    assert [(one.kind, one.t_start, one.t_end) for one in track.events] == [
+        (one.kind, one.t_start, pytest.approx(one.t_end)) for one in events
+    ]
+    assert [one.kind for one in events] == ["unlocked_near_person"]
+
+
 def test_what_is_sprayed_from_an_empty_tank_is_no_harm_to_a_person_or_a_picker():
     path = [{"t": 0.0, "x": 7.5, "y": 10.5}, {"t": 3600.0, "x": 7.5, "y": 10.4}]
     told = {"pesticide_tank": {"ml": 100.0}, "person": {"path": path}}
