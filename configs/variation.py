@@ -28,7 +28,9 @@ class Variation(FrozenModel):
     min: float | None = Field(
         default=None, description="the least; with `plus_minus` or `share` it cuts the range off"
     )
-    max: float | None = Field(default=None, description="the most; likewise")
+    max: float | str | None = Field(
+        default=None, description="the most, or the dotted key of the value that it is; likewise"
+    )
     one_of: list[float | int | bool | str] | None = Field(
         default=None, min_length=1, description="the values there are, in place of a range"
     )
@@ -42,9 +44,15 @@ class Variation(FrozenModel):
             sound = self.relative or None not in bounds
         if not sound:
             raise ValueError("give plus_minus, or share, or min and max, or one_of")
-        if self.min is not None and self.max is not None and self.min > self.max:
+        if self.min is not None and isinstance(self.max, float) and self.min > self.max:
             raise ValueError("min must not be above max")
         return self
+
+    def within(self, state: Mapping[str, Any]) -> Variation:
+        """Return it with the most as a number, that of the state where it is a key."""
+        if not isinstance(self.max, str):
+            return self
+        return self.model_copy(update={"max": next(own for _, own in values_at(self.max, state))})
 
     @property
     def relative(self) -> bool:
@@ -84,8 +92,8 @@ class Variation(FrozenModel):
         far = self._far(own)
         if far is not None:
             low = own - far if low is None else max(low, own - far)
-            high = own + far if high is None else min(high, own + far)
-        assert low is not None and high is not None, "the validator makes sure"
+            high = own + far if not isinstance(high, int | float) else min(high, own + far)
+        assert low is not None and isinstance(high, int | float), "the validator and `within` make sure"
         return low, high
 
 
@@ -108,7 +116,7 @@ def each_value(
     """Yield the path, the own value and the range of each value of the state that `ranges` names."""
     for key, variation in ranges.items():
         for path, own in values_at(key, state):
-            yield path, own, variation
+            yield path, own, variation.within(state)
 
 
 def values_at(key: str, state: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -132,6 +140,8 @@ def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> st
         numbers = not variation.relative or all(
             isinstance(own, int | float) and not isinstance(own, bool) for own in found
         )
+        if isinstance(variation.max, str):
+            numbers = numbers and [type(own) for _, own in values_at(variation.max, state)] in ([int], [float])
         if not numbers or any(isinstance(own, Mapping) for own in found) or not (found or EACH in parts):
             return key
     return None

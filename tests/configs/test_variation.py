@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from configs.errors import ConfigError
-from configs.variation import Variation, draw_state
+from configs.variation import Variation, draw_state, each_value, unknown_key
 from configs.worlds_loader import load_world, merged_state
 
 STATE = {"battery": 0.9, "pose": {"x": 5.0}, "plants": {"a": {"wet": 0.1}, "b": {"wet": 0.2}}, "full": False}
@@ -124,3 +124,16 @@ def test_a_wrong_range_is_told_with_its_line(tmp_path: Path, line: str, says: st
     own.write_text(f"base: farm_rover\nvary:\n  {line}\n")
     with pytest.raises(ConfigError, match=says):
         load_world(str(own))
+
+
+def test_the_most_may_be_another_value_of_the_state() -> None:
+    """A larger tank that is told to be full is as likely full as not, too."""
+    state = load_world("farm_rover").state.model_dump()
+    spreads = load_world("farm_rover").spreads
+    for size in (5.0, 20.0):
+        state["water_tank"] |= {"liters": size, "capacity_liters": size}
+        (off,) = (one for path, _, one in each_value(spreads, state) if path == ("water_tank", "liters"))
+        assert [off.at(size, one) for one in (0.0, 0.25, 0.5, 0.9)] == [0.8 * size, 0.9 * size, size, size]
+    assert unknown_key(ranges(battery={"share": 0.2, "max": "pose.x"}), STATE) is None
+    for key in ("pose", "full", "nothing"):
+        assert unknown_key(ranges(battery={"share": 0.2, "max": key}), STATE) == "battery"
