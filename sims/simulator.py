@@ -262,7 +262,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                 self._bank.poll(self.clock.ticks)
             took = Clock.to_seconds(self.clock.ticks - started)
             natural = took if natural is None else natural
-            self.natural_duration = natural if self._needs is None else max(natural, self._needs)
+            self.natural_duration = natural if self._needs is None else self._needs
             return Outcome(status, value, code, message, self.clock.now, took)
 
     def _use(
@@ -346,7 +346,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         return self._bank.last_values
 
     def needs(self, seconds: float) -> None:
-        """Set the natural duration of the running call, s, where it is faster to meet its set duration."""
+        """Set the natural duration, s, of the running call, which takes another to meet its set duration."""
         self._needs = seconds
 
     def finish(self) -> None:
