@@ -141,7 +141,8 @@ def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> st
             isinstance(own, int | float) and not isinstance(own, bool) for own in found
         )
         if isinstance(variation.max, str):
-            numbers = numbers and [type(own) for _, own in values_at(variation.max, state)] in ([int], [float])
+            most = [type(own) for _, own in values_at(variation.max, state)]
+            numbers = numbers and most in ([int], [float])
         if not numbers or any(isinstance(own, Mapping) for own in found) or not (found or EACH in parts):
             return key
     return None
