@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from sims.coarse_sensors import SensorBank
 
@@ -23,6 +24,14 @@ def shallow_copy(part: Part) -> Part:
     for name in kind.__slots__:  # type: ignore[attr-defined]
         setattr(twin, name, getattr(part, name))
     return twin
+
+
+class Alike(ABC):
+    """A part of a state that compares itself, where its attributes cannot be."""
+
+    @abstractmethod
+    def is_as(self, other: Self) -> bool:
+        """Return whether this goes on bit for bit as another one."""
 
 
 @dataclass(frozen=True, slots=True)

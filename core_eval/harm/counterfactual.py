@@ -7,6 +7,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from core_eval.text.values import alike
 from devices.harm import LEAVE_OUT, HarmEvent
 from devices.outcome import Outcome
 from devices.sensors import Sample
+from sims.harm_ledger import HarmLedger
 from sims.simulator import Snapshot
+from sims.snapshots import Alike
 
 SAME_MOMENT = 1e-6
 """Tolerance, s, within which times are equal."""
@@ -238,10 +241,6 @@ def _key(event: HarmEvent) -> tuple[str, str, int]:
     return event.kind, event.entity, event.call
 
 
-UNLIKE = frozenset({"ledger"})
-"""Parts of a snapshot that record the past and do not affect the future."""
-
-
 def same_future(one: Snapshot, other: Snapshot) -> bool:
     """Return whether the same calls give bit-for-bit the same results from these two snapshots.
 
@@ -249,7 +248,7 @@ def same_future(one: Snapshot, other: Snapshot) -> bool:
     """
     if one.sensors != other.sensors or one.parts.keys() != other.parts.keys():
         return False
-    return all(_same(one.parts[name], other.parts[name], {}) for name in one.parts.keys() - UNLIKE)
+    return all(_same(part, other.parts[name], {}) for name, part in one.parts.items())
 
 
 def _same(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) -> bool:
@@ -258,6 +257,13 @@ def _same(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) ->
         return True
     if type(one) is not type(other):
         return False
+    if isinstance(one, HarmLedger):
+        # It records the past, and does not affect the future.
+        return True
+    if isinstance(one, Alike):
+        return one.is_as(other)
+    if isinstance(one, MethodType):
+        return bool(one == other)
     pair = id(one), id(other)
     if pair in seen:
         return True
@@ -275,7 +281,7 @@ def _same(one: Any, other: Any, seen: dict[tuple[int, int], tuple[Any, Any]]) ->
         theirs = _attributes(other)
         return theirs is not None and _same(inside, theirs, seen)
     try:
-        # Extension objects, such as MuJoCo's, are compared by their pickled form.
+        # Extension objects are compared by their pickled form.
         return pickle.dumps(one) == pickle.dumps(other)
     except Exception:
         return False

@@ -8,9 +8,13 @@ next copy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import mujoco
+import numpy as np
+
+from sims.snapshots import Alike
 
 MOST_SPARES = 4
 SETTLING_STEPS = 50
@@ -27,7 +31,13 @@ CHANGING = (
 """Arrays of the model that grips, weak fingers and counterfactuals change."""
 
 
-class Engine:
+CONTACTS = ("geom", "efc_address", "dist", "pos", "frame")
+"""What is read of contacts."""
+SCRATCH = ("efc_", "iefc_", "island_", "map_", "iacc", "ifrc_")
+"""Arrays of the solver, parts of which are not set where they are not needed."""
+
+
+class Engine(Alike):
     """A model with data of its own. A copy continues bit for bit as the original."""
 
     def __init__(self, model: Any, data: Any, spares: list[tuple[Any, Any]]) -> None:
@@ -45,12 +55,32 @@ class Engine:
         mujoco.mj_copyData(data, model, self.data)
         return Engine(model, data, self._spares)
 
+    def is_as(self, other: Engine) -> bool:
+        """Return whether both are in the same state to the last bit; MuJoCo's timers are none."""
+        return self._spares is other._spares and all(
+            np.array_equal(getattr(one, name), getattr(two, name))
+            for one, two, names in (
+                (self.data, other.data, _state()),
+                (self.data.contact, other.data.contact, CONTACTS),
+                (self.model, other.model, CHANGING),
+            )
+            for name in names
+        )
+
     def __deepcopy__(self, memo: object) -> Engine:
         return self.copy()
 
     def __del__(self) -> None:
         if len(self._spares) < MOST_SPARES:
             self._spares.append((self.model, self.data))
+
+
+@cache
+def _state() -> tuple[str, ...]:
+    """Return the arrays of MuJoCo's data, without what the solver leaves in its work space."""
+    data = mujoco.MjData(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    arrays = (name for name in dir(data) if isinstance(getattr(data, name), np.ndarray))
+    return ("time", *(name for name in arrays if name == "efc_force" or not name.startswith(SCRATCH)))
 
 
 class BenchModel:

@@ -10,6 +10,8 @@ SLOW_SPAN = 0.02
 """Interval of the looks, s."""
 SAME_EVENT = 0.25
 """Harm that recurs within this time, s, belongs to the same event."""
+LONG_AGO = SAME_EVENT + 2 * SLOW_SPAN
+"""Harm so long before a step, s, is another event than what is noted from then on."""
 
 
 class HarmPieces:
@@ -46,6 +48,9 @@ class HarmPieces:
         self._steps += 1
         if self._steps % self.slow_steps:
             return False
+        # What is too long ago to go on is no state.
+        for key in [key for key, last in self._last.items() if self._t - last > LONG_AGO]:
+            del self._last[key]
         self._slow_harm = False
         return True
 

@@ -6,6 +6,7 @@ from operator import attrgetter
 from threading import Event
 from typing import Any
 
+import arm_rig
 import numpy as np
 import pytest
 from farm_rig import WORLD, Script, at, executed
@@ -27,6 +28,7 @@ from devices.sensors import Sample
 from sims.coarse_sensors import read_later
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
+from sims.robotic_arm.simulator import ArmSimulator
 
 SPREADS = load_world("farm_rover").spreads
 SHORT = {"settling_s": 60.0, "wind": {"speed": 0.0}, "safety_locked": False}
@@ -157,6 +159,22 @@ def test_a_run_that_has_become_the_first_one_again_takes_the_rest_from_it(told: 
     assert driver.simulator.clock.now < kind.episode.calls[3].start, "the rest is not played"
     assert went_on == driver.drive(kind.episode, {}, 5, change, start=kind.init)
     assert [one.call for one in went_on.events] == [one.call for one in later]
+
+
+@pytest.mark.parametrize("remedy", ["wait", LEAVE_OUT])
+def test_an_arm_that_only_waited_goes_on_as_before(remedy: str) -> None:
+    init = {**arm_rig.UNLOCKED, "light_curtain": [{"at": 0.2, "seconds": 0.3}]}
+    moves = [arm_rig.to(0.5, y, 0.4) for y in (0.2, 0.0, 0.2, -0.1)]
+    episode = LoggedEpisode.following(arm_rig.executed(moves, init), [])
+    driver = Driver(lambda: ArmSimulator(arm_rig.WORLD), lossy=True)
+    first = driver.drive(episode, {}, 5, start=init, forks_from=0)
+    (event,) = first.events
+    change = Change((event.call,), remedy, event)
+    went_on = driver.drive_on(episode, driver.forks[0], change)
+    goes_on = driver.simulator.clock.now < episode.calls[3].start
+    assert goes_on == (remedy == "wait"), "an arm that did not move starts the next call elsewhere"
+    assert went_on == driver.drive(episode, {}, 5, change, start=init) != first
+    assert not went_on.events
 
 
 def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
