@@ -108,6 +108,18 @@ class HarmLedger:
         """The latest event of that rule and entity is over: what adjoins it is another one."""
         self._latest.pop((kind, entity), None)
 
+    def going_on(self, since: float) -> list[tuple[HarmEvent, float, bool]]:
+        """Return the events that end no earlier than a device time, s, as far as they may go on.
+
+        Each has its latest severity, and whether a piece that adjoins it is of it.
+        """
+        latest = set(self._latest.values())
+        return [
+            (event, self._severity[index], index in latest)
+            for index, event in enumerate(self._events)
+            if event.t_end >= since
+        ]
+
     def end_record(self, t: float, grain: float = 0.0) -> None:
         """End the record at device time t, s; harm noted within `grain` (s) before is in progress."""
         self.record_end = t

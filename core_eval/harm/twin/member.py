@@ -292,19 +292,26 @@ class Driver:
         self.forks[call] = Fork(call, simulator.snapshot(), self._track.copy(), simulator.events)
 
     def _is_as(self, fork: Fork) -> bool:
-        """Return whether the run goes on as the latest `drive` did, with no harm under way in either."""
-        simulator = self._simulator
-        over = simulator.clock.now - simulator.grain - 2.0 * SAME_MOMENT
-        if any(event.t_end >= over for event in (*simulator.events, *fork.noted)):
+        """Return whether the run goes on as the latest `drive` did, with the same harm under way in both."""
+        ledger, since = self._simulator.ledger, self._under_way_since()
+        if ledger.going_on(since) != fork.snapshot.parts["ledger"].going_on(since):
             return False
-        return same_future(simulator.snapshot(), fork.snapshot)
+        return same_future(self._simulator.snapshot(), fork.snapshot)
+
+    def _under_way_since(self) -> float:
+        """Return from which device time, s, harm may go on now."""
+        return self._simulator.clock.now - self._simulator.grain - 2.0 * SAME_MOMENT
 
     def _rejoined(self, fork: Fork) -> Track:
         """Return the record of a run that goes on as the latest `drive`."""
-        simulator = self._simulator
+        simulator, since = self._simulator, self._under_way_since()
         self._track.go_on_as(self._whole, fork.so_far)
-        noted = (*simulator.events, *self._noted[len(fork.noted) :])
-        self._track.events = merged(harm_events(simulator, noted))
+        known = len(fork.noted)
+        ends = (
+            end for begun, end in zip(fork.noted, self._noted[:known], strict=True) if begun.t_end >= since
+        )
+        own = [next(ends) if event.t_end >= since else event for event in simulator.events]
+        self._track.events = merged(harm_events(simulator, (*own, *self._noted[known:])))
         return self._track
 
     def _ended(self, episode: LoggedEpisode, *, settle: bool = True, apart: bool = False) -> Track:
