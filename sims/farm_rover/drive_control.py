@@ -26,6 +26,8 @@ from sims.simulator import CallOptions
 
 CONTACT_TICK_S = 0.05
 """Step of a drive that touches something, s."""
+LONGEST_TOUCH_S = 0.2
+"""Maximum step in which it touches something, s: its overlap is integrated by three points."""
 CORRECTIONS = 8
 """Number of further attempts to reach a corner, before the rover stays where it is."""
 STEPS_BETWEEN = 8
@@ -152,10 +154,19 @@ class DriveControl:
         if drive.duration > ends_at - self._farm.clock.now + tolerances.DRIVE_END_S:
             return False
         if self._farm.hurries and near:
-            # Only contacts matter, so that a leg far from all shapes is one step.
-            near = self._farm.contact.near(drive.points, self._margin(drive.points))
+            # Only contacts matter, so that a leg that touches nothing is one step.
+            near = self._farm.contact.near(*self._way(drive))
         self._roll(drive, call, near, ends_at)
         return True
+
+    def _way(self, drive: Drive) -> tuple[list[Point], float]:
+        """Return the corners of a drive along one line, and how far off them slip may take the rover, m."""
+        farm, change = self._farm, self._farm.faults.next_change
+        if change is not None and change <= farm.clock.ticks + Clock.to_ticks(drive.duration):
+            return drive.points, self._margin(drive.points)
+        lost = slip_of(farm) * drive.progress(drive.duration)[0]
+        end = off_track(farm.world.rover, drive.place(drive.duration), lost)
+        return [drive.points[0], (end.x, end.y)], 0.0
 
     def _roll(self, drive: Drive, call: CallOptions, near: list[Shape], ends_at: float = math.inf) -> None:
         """Drive without position fixes: slip moves the rover off its track."""
@@ -164,19 +175,22 @@ class DriveControl:
         now, tick = farm.clock.now, CONTACT_TICK_S if near else TICK_S
         seconds = min(drive.duration, ends_at - now)
         sees = world.sensors.report_people and world.person.comes(now, now + seconds)
-        if near and farm.hurries:
+        if farm.hurries:
             self._roll_up_to(roll, seconds)
-        elif farm.apart and not (farm.hurries or farm.sample_period or sees):
+        elif farm.apart and not (farm.sample_period or sees):
             self._roll_by_meter(roll, seconds, Clock.to_ticks(tick))
         else:
             self._execution.run(roll.move, seconds, tick, roll.track)
 
     def _roll_up_to(self, roll: Roll, seconds: float) -> None:
-        """Drive in one step for as long as nothing can be touched, and in steps of `CONTACT_TICK_S` then."""
+        """Drive in one step for as long as it touches nothing, or go on in short ones."""
         clock, grid = self._farm.clock, Clock.to_ticks(CONTACT_TICK_S)
         end = clock.ticks + Clock.to_ticks(seconds)
         while clock.ticks < end:
-            until = min(end, max(roll.free_until() // grid, clock.ticks // grid + 1) * grid)
+            until = roll.same_touch_until()
+            if not self._farm.contact.free:
+                until = min(until, clock.ticks + Clock.to_ticks(LONGEST_TOUCH_S))
+            until = min(end, max(until // grid, clock.ticks // grid + 1) * grid)
             if until <= roll.alone_until(end):
                 roll.step(until)
             else:
@@ -187,7 +201,7 @@ class DriveControl:
         farm, clock, steps = self._farm, self._farm.clock, 1
         end = clock.ticks + Clock.to_ticks(seconds)
         while clock.ticks < end:
-            until = min(roll.free_until(), roll.alone_until(end))
+            until = min(roll.same_touch_until(), roll.alone_until(end))
             until = until if until == end else until // grid * grid
             touches = farm.state.contact_n > 0.0 or not farm.contact.free
             if until > clock.ticks and not touches and farm.only_meters_charge():
@@ -200,15 +214,12 @@ class DriveControl:
 
 
 def _straight(pose: Pose, x: float, y: float, rover: Rover, pace: float = 1.0) -> Drive:
-    here, ahead = (pose.x, pose.y), math.atan2(y - pose.y, x - pose.x)
-    drive = Drive(pose, (here, (x, y)), ahead, rover)
-    return drive if pace == 1.0 else Drive(pose, (here, (x, y)), ahead, rover, drive.duration / pace)
+    ahead = math.atan2(y - pose.y, x - pose.x)
+    return Drive(pose, ((pose.x, pose.y), (x, y)), ahead, rover, pace=pace)
 
 
 def _turn(pose: Pose, yaw: float, rover: Rover, pace: float = 1.0) -> Drive:
-    here = (pose.x, pose.y)
-    drive = Drive(pose, (here, here), yaw, rover)
-    return drive if pace == 1.0 else Drive(pose, (here, here), yaw, rover, drive.duration / pace)
+    return Drive(pose, ((pose.x, pose.y), (pose.x, pose.y)), yaw, rover, pace=pace)
 
 
 def rounded(pose: Pose) -> tools.RoverPose:

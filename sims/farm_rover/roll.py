@@ -66,13 +66,13 @@ class Roll:
             state.contact_n = overlap * self._farm.world.rover.contact_stiffness
             state.shock_n = max(state.shock_n, state.contact_n)
 
-    def free_until(self) -> int:
-        """Return the tick up to which it touches nothing, if it touches nothing now."""
+    def same_touch_until(self) -> int:
+        """Return the tick up to which it goes on touching what it touches now, and nothing else."""
         if not self._near:
             return NEVER
-        pose = self._farm.state.pose
-        gap = min(shape.distance((pose.x, pose.y)) for shape in self._near) - self._farm.world.rover.radius
-        return self._farm.clock.ticks + Clock.to_ticks(max(0.0, gap) / self.track.speed) - 1
+        pose, radius = self._farm.state.pose, self._farm.world.rover.radius
+        gap = min(abs(shape.distance((pose.x, pose.y)) - radius) for shape in self._near)
+        return self._farm.clock.ticks + Clock.to_ticks(gap / self.track.speed) - 1
 
     def alone_until(self, end: int) -> int:
         """Return the tick, `end` at most, up to which nothing happens but its motion and what it touches.

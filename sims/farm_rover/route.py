@@ -79,23 +79,34 @@ class Ground:
         return True
 
 
+class _Graph:
+    """The free corners of all grown shapes of a ground, and what they see, as far as it is known by now."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.nodes = tuple(
+            corner
+            for shape in ground.shapes
+            for corner in shape.corners(ground.clearance)
+            if ground.is_clear(corner)
+        )
+        self._ground, self._edges = ground, dict[int, list[tuple[int, float]]]()
+
+    def edges(self, node: int) -> list[tuple[int, float]]:
+        """Return the corners that a corner sees, with their distances."""
+        if node not in self._edges:
+            here, sees = self.nodes[node], self._ground.sees
+            others = (i for i in range(len(self.nodes)) if i != node)
+            self._edges[node] = [
+                (i, math.dist(here, self.nodes[i]))
+                for i in others
+                if sees(self.nodes[min(i, node)], self.nodes[max(i, node)])
+            ]
+        return self._edges[node]
+
+
 @lru_cache(maxsize=64)
-def _graph(ground: Ground) -> tuple[tuple[Point, ...], tuple[tuple[tuple[int, float], ...], ...]]:
-    """Return the free corners of all grown shapes, and for each the visible corners with their distances."""
-    nodes = tuple(
-        corner
-        for shape in ground.shapes
-        for corner in shape.corners(ground.clearance)
-        if ground.is_clear(corner)
-    )
-    edges: list[list[tuple[int, float]]] = [[] for _ in nodes]
-    for i, a in enumerate(nodes):
-        for j in range(i + 1, len(nodes)):
-            if ground.sees(a, nodes[j]):
-                length = math.dist(a, nodes[j])
-                edges[i].append((j, length))
-                edges[j].append((i, length))
-    return nodes, tuple(tuple(row) for row in edges)
+def _graph(ground: Ground) -> _Graph:
+    return _Graph(ground)
 
 
 @lru_cache(maxsize=256)
@@ -106,39 +117,35 @@ def _seen_from(ground: Ground, goal: Point) -> dict[int, bool]:
 
 @lru_cache(maxsize=4096)
 def plan_route(ground: Ground, start: Point, goal: Point) -> tuple[Point, ...] | None:
-    """Return the corners of the shortest route, start and goal included; None where there is none."""
+    """Return the corners of the shortest route (A*), start and goal included; None where there is none."""
     if ground.sees(start, goal):
         return (start, goal)
-    nodes, edges = _graph(ground)
-    seen = _seen_from(ground, goal)
+    graph, seen = _graph(ground), _seen_from(ground, goal)
+    nodes, left = graph.nodes, [math.dist(node, goal) for node in graph.nodes]
     came_from: dict[int, int] = {}
-    queue = [(math.dist(start, node), i, -1) for i, node in enumerate(nodes)]
+    # The least possible length by way of a corner, and the length up to it.
+    queue = [
+        (math.dist(start, node) + left[i], math.dist(start, node), i, -1) for i, node in enumerate(nodes)
+    ]
     heapq.heapify(queue)
-    shortest, last = math.inf, -1
     while queue:
-        length, node, before = heapq.heappop(queue)
-        if length >= shortest:
-            break
-        # What is seen from start and goal is only found out of corners that may be on the route.
+        _, length, node, before = heapq.heappop(queue)
+        # What is seen is only found out of corners that may be on the route.
         if node in came_from or (before < 0 and not ground.sees(start, nodes[node])):
             continue
         came_from[node] = before
-        whole = length + math.dist(nodes[node], goal)
-        if whole < shortest:
-            if node not in seen:
-                seen[node] = ground.sees(nodes[node], goal)
-            if seen[node]:
-                shortest, last = whole, node
-        for after, step in edges[node]:
+        if node not in seen:
+            seen[node] = ground.sees(nodes[node], goal)
+        if seen[node]:
+            corners = [goal]
+            while node >= 0:
+                corners.append(nodes[node])
+                node = came_from[node]
+            return (start, *reversed(corners))
+        for after, step in graph.edges(node):
             if after not in came_from:
-                heapq.heappush(queue, (length + step, after, node))
-    if last < 0:
-        return None
-    corners = [goal]
-    while last >= 0:
-        corners.append(nodes[last])
-        last = came_from[last]
-    return (start, *reversed(corners))
+                heapq.heappush(queue, (length + step + left[after], length + step, after, node))
+    return None
 
 
 def nearest_clear(ground: Ground, goal: Point) -> Point:
@@ -146,6 +153,6 @@ def nearest_clear(ground: Ground, goal: Point) -> Point:
     if ground.is_clear(goal):
         return goal
     places = [place for shape in ground.shapes for place in shape.nearest_clear(goal, ground.clearance)]
-    places += _graph(ground)[0]
+    places += _graph(ground).nodes
     clear = [place for place in places if ground.is_clear(place)]
     return min(clear, key=lambda place: (math.dist(place, goal), place), default=goal)

@@ -85,11 +85,17 @@ class Drive:
         route: corners, the first at the start and the last at the goal.
         yaw: the heading at the end, rad.
         rover: limits and charges.
-        duration: the set time, s; None for the natural one.
+        duration: the set time, s; None for the natural one over `pace`.
     """
 
     def __init__(
-        self, start: Pose, route: Sequence[Point], yaw: float, rover: Rover, duration: float | None = None
+        self,
+        start: Pose,
+        route: Sequence[Point],
+        yaw: float,
+        rover: Rover,
+        duration: float | None = None,
+        pace: float = 1.0,
     ) -> None:
         self._legs: list[Leg] = []
         self._rover = rover
@@ -106,7 +112,7 @@ class Drive:
         self.end = Pose(x=route[-1][0], y=route[-1][1], yaw=wrapped(yaw))
         self._turn(self.end.x, self.end.y, heading, yaw)
         natural = sum(leg.profile.duration for leg in self._legs)
-        self.duration = natural if duration is None or natural == 0.0 else duration
+        self.duration = natural / pace if duration is None or natural == 0.0 else duration
         self.pace = natural / self.duration if self.duration else 1.0
         """Its speed over the natural one."""
 

@@ -171,7 +171,7 @@ class Foresight:
         apart = {*events}
         for index, one in enumerate(found):
             latest = {(event.kind, event.entity): event for event in one.events if event.call == self._calls}
-            for key in latest.keys() - apart:
+            for key in sorted(latest.keys() - apart):
                 share = math.prod(store.share_of(index, spans[index], latest[key]) for store in self._stores)
                 events.setdefault(key, np.zeros(count))[index] = share
                 safe[index] *= 1.0 - share

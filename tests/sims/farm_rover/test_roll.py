@@ -95,3 +95,29 @@ def test_a_run_that_reads_its_sensors_seldom_is_the_same_too(sensors, monkeypatc
     take_all_steps(monkeypatch)
     same = fast == told(OUT, init, seldom)
     assert same
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "share"),
+    [
+        (INTO_BED, "bed_crossing", 0.5),
+        (("move_to", {"x": 16.5, "y": 11.5}), "collision", 0.5),
+        (("move_to", {"x": 17.2, "y": 12.0}), "collision", 1.5),  # it grazes the well
+    ],
+)
+@pytest.mark.parametrize("slip", [0.0, 0.06])
+def test_looking_ahead_tells_the_harm_of_a_drive_in_few_steps(call, kind, share, slip, monkeypatch):
+    driver, steps, move = Driver(lambda: FarmSimulator(WORLD)), [], Roll.move
+    driver.begin({"slip": slip}, 3, apart=True)
+    monkeypatch.setattr(Roll, "move", lambda roll, t, dt: steps.append(t) or move(roll, t, dt))
+    unlocking, driving = logged([UNLOCK, call], {}, {"slip": slip})[0].calls
+    driver.follow(unlocking)
+    steps.clear()
+    (told,) = driver.ahead(*call).events
+    ahead = len(steps)
+    driver.follow(driving)
+    (true,) = driver.simulator.events
+    assert (told.kind, told.entity) == (kind, true.entity)
+    for name in ("t_start", "t_end", "severity", "exposure"):
+        assert getattr(told, name) == pytest.approx(getattr(true, name), rel=2e-3), name
+    assert 0 < ahead < share * (len(steps) - ahead)

@@ -1,4 +1,6 @@
+import math
 from itertools import pairwise, permutations
+from random import Random
 
 import pytest
 from farm_rig import PLACES, WORLD, at, do, rover
@@ -115,3 +117,35 @@ def test_a_way_through_a_gap_that_is_too_narrow_is_not_taken():
     route = plan_route(Ground(10.0, 12.0, shapes, 0.5), (1.0, 5.0), (9.0, 5.0))
     assert route is not None
     assert max(y for _, y in route) > 9.0
+
+
+def shortest_length(ground, start, goal):
+    """The length of the shortest way by any corners, from all distances between what sees each other."""
+    points = [start, goal, *(c for shape in ground.shapes for c in shape.corners(ground.clearance))]
+    points = [p for k, p in enumerate(points) if k < 2 or ground.is_clear(p)]
+    far = [[math.dist(a, b) if ground.sees(a, b) else math.inf for b in points] for a in points]
+    for k in range(len(points)):
+        for row in far:
+            row[:] = [min(there, row[k] + onward) for there, onward in zip(row, far[k], strict=True)]
+    return far[0][1]
+
+
+def test_no_way_by_corners_is_shorter_than_the_route():
+    found = []
+    for seed in range(12):
+        rng = Random(seed)
+        shapes = [
+            Box(f"b{k}", x, x + rng.uniform(0.5, 3.0), y, y + rng.uniform(0.5, 3.0))
+            if k % 2
+            else Disc(f"d{k}", x, y, rng.uniform(0.3, 1.0))
+            for k, (x, y) in enumerate((rng.uniform(1.0, 8.0), rng.uniform(1.0, 8.0)) for _ in range(4))
+        ]
+        ground = Ground(10.0, 10.0, tuple(shapes), 0.5)
+        for start, goal in (((0.2, 0.3), (9.8, 9.7)), ((0.1, 9.0), (9.9, 0.6)), ((5.0, 0.1), (4.0, 9.9))):
+            route = plan_route(ground, start, goal)
+            length = math.inf if route is None else sum(map(math.dist, route, route[1:]))
+            assert length == pytest.approx(shortest_length(ground, start, goal), abs=1e-9)
+            found.append(len(route or ()))
+    # Some go straight, some round several corners.
+    assert min(found) == 2
+    assert max(found) >= 4
