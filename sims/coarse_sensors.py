@@ -258,8 +258,8 @@ class SensorBank:
         """From now on take each sensor's samples at least so many ticks apart; `quick`: those that may be so.
 
         They are some of those that it has otherwise, with the same noise, at common times of several sensors,
-        whatever the rig does; `fill` ends it. With `ahead`, those of which the quantity is known ahead are
-        not due any more while they are quick, but come with the next poll.
+        whatever the rig does; `fill` ends it. With `ahead`, those without a delay of which the quantity is
+        known ahead are not due any more while they are quick, but come with the next poll.
         """
         known = []
         for one in self._periodic:
@@ -268,7 +268,8 @@ class SensorBank:
             skipped = -(sensor.next_due // sensor.period_ticks) % sensor.stride
             sensor.next_due += skipped * sensor.period_ticks
             sensor.count += skipped
-            if ahead and self._stuck is None and sensor.ahead and sensor.quick and sensor.quick():
+            at_once = sensor.deferred or not sensor.delay_ticks
+            if ahead and at_once and self._stuck is None and sensor.ahead and sensor.quick and sensor.quick():
                 known.append(one)
         self._set_constant(known)
 

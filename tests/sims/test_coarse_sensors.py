@@ -351,6 +351,23 @@ def test_a_rest_gives_the_samples_of_a_rig_that_is_read_at_each_due_moment(moist
     assert rested == stepped and one.state == other.state
 
 
+@pytest.mark.parametrize("delay", [0.0, 0.7])
+def test_a_quantity_known_ahead_is_read_as_late_as_any(delay):
+    def heard(**known):
+        spec = SensorSpec(kind="continuous", period=2.0, delay=delay)
+        made, quantity, samples = bank(spec, quick=lambda: True, **known)
+        made.thin(4000, 2000, ahead=True)
+        while (made.next_due or 9000) < 9000:
+            quantity.value = Clock.to_seconds(made.next_due)
+            made.poll(made.next_due)
+        made.poll(9000)
+        made.fill(9000)
+        return samples
+
+    assert heard(ahead=lambda t: t) == heard()
+    assert [sample.t for sample in heard()] == [0.0, *(t + delay for t in (2.0, 4.0, 6.0, 8.0))]
+
+
 def test_samples_of_an_episode_are_not_kept_after_it():
     def episode(seed):
         samples = []
