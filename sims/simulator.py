@@ -31,7 +31,7 @@ from sims.time_stepping import BoardReset, RigFault, Stopped, TimeStepping
 
 if TYPE_CHECKING:
     from sims.factors import Factor
-    from sims.stores import Store
+    from sims.stores import Store, Supply
 
 __all__ = ["BoardReset", "CallOptions", "Simulator", "Snapshot", "Stopped"]
 
@@ -129,6 +129,10 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
         """Return the independent parts of the world that a twin runs apart; by default there are none."""
         return ()
 
+    def supply(self) -> Supply | None:
+        """Return the store that decides what these parts get; None: none that can be weighed does."""
+        return None
+
     def given(self) -> Mapping[str, float]:
         """Return what each of them has got since the start from the rest of the world."""
         return {}
@@ -149,6 +153,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """Keys of `state_dict` that name a call by its index; the rig does not count calls that never arrived."""
     apart: bool = False
     """The `factors` are left out: what they get is only counted, and their sensors are not read."""
+    endless: bool = False
+    """The `supply` never runs out, and its `meter` is fitted."""
     fitted: Mapping[str, CoarseSensor]
     """All sensors of this episode, by name."""
     answers_by_sensors: ClassVar[bool] = True

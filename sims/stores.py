@@ -128,7 +128,7 @@ class Store:
     Attributes:
         entity: which its events name.
         start: the path of its level in the initial state; empty where it is known.
-        hidden: the one parameter that it has for its own: the size of its slope.
+        hidden: the one parameter that it has for its own: the size of its slope; empty: it is 1.
         taken: the amount is taken, not added.
         meter: the sensor that tells the amount, fitted where the part is left out of a world.
         reads: of each sensor that tells of nothing else the levels, from and below, at which it says a word.
@@ -177,16 +177,19 @@ class Store:
             fills: the calls that filled it.
             end: device time up to which it is followed, s.
         """
-        size = hidden[self.hidden[0]]
+        size = hidden[self.hidden[0]] if self.hidden else np.ones_like(start)
         slope = -size if self.taken else size
         times, amounts = np.array(metered).reshape(-1, 2).T
+        # Only changes are metered: until the look before one the amount stayed.
+        late = np.flatnonzero(np.diff(times) > LOOK_S) + 1
+        moments = np.insert(times, late, times[late] - LOOK_S), np.insert(amounts, late, amounts[late - 1])
         emptied = [float(times[place]) for place in np.flatnonzero(np.diff(amounts) < 0.0) + 1]
         cuts = [*fills, *(Fill(t, t, empties=True) for t in emptied), Fill(end, math.inf)]
         found: list[Phase] = []
         base, since = start, 0.0
         for cut in sorted(cuts, key=lambda one: one.begin):
             inside = (times >= since) & ((times < cut.begin) if cut.empties else (times <= cut.begin))
-            before = float(np.interp(since, times, amounts)) if self.taken else 0.0
+            before = float(np.interp(since, *moments)) if self.taken else 0.0
             at, there = np.append(since, times[inside]), np.append(before, amounts[inside]) - before
             found.append(Phase(since, cut.begin, base, slope, at, there))
             since = cut.end
@@ -202,7 +205,7 @@ class Store:
             )
             rate = np.maximum(self.filled[1], (self.full - level) / seconds if cut.full else 0.0)
             # What is taken meanwhile, such as through a valve that sticks.
-            taken = np.diff(np.interp([cut.begin, cut.end], times, amounts))[0] if self.taken else 0.0
+            taken = np.diff(np.interp([cut.begin, cut.end], *moments))[0] if self.taken else 0.0
             rate = rate + slope * (taken / seconds)
             looks = np.arange(math.ceil(cut.begin / LOOK_S) * LOOK_S, cut.end, LOOK_S)
             looks = np.append(cut.begin, looks[looks > cut.begin])
@@ -228,6 +231,25 @@ class Store:
         """Return the level of each point at a device time, s."""
         phase = next((one for one in reversed(phases) if one.begin <= t), phases[0])
         return np.clip(phase.level(t), 0.0, self.full)
+
+
+@dataclass(frozen=True)
+class Supply:
+    """A store that decides what other parts get, so that it cannot be weighed apart from a run.
+
+    Attributes:
+        store: it; its harm is that of the run.
+        amount, swayed: of `Simulator.given`, what was taken, and what of it hangs on a fault's strength.
+        sway: how that depends on the strength, by kind of fault; strength 0 is none.
+        books: the tool that tells the level by the rig's own account, and the part of its result; until it is
+            filled, that is off by as much as the level at the start.
+    """
+
+    store: Store
+    amount: str
+    swayed: str
+    sway: Mapping[str, Callable[[Floats], Floats]]
+    books: tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class Farm(Protocol):
     surveyed: Ground
     contact: ContactMonitor
     apart: bool
+    endless: bool
     hurries: bool
     sample_period: float
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,12 +26,15 @@ from sims.farm_rover.fitted_sensors import (
     DRAWN,
     HEAPED,
     HOPPER_BARRIER,
+    POURED,
     SPRAYED,
     SPRAYER,
     SPRAYER_S,
+    SWAYED,
+    WATER,
     deposit_on,
 )
-from sims.stores import Floats, Key, LevelRule, Phase, Span, Store, cost_of, events_of
+from sims.stores import Floats, Key, LevelRule, Phase, Span, Store, Supply, cost_of, events_of
 
 
 def farm_stores(world: FarmWorld) -> Sequence[Store]:
@@ -68,19 +71,39 @@ def farm_stores(world: FarmWorld) -> Sequence[Store]:
             )
         )  # fmt: skip
     if weighs_sprayer(world):
-        low, tank = specs.pesticide_tank_low.threshold or 0.0, world.pesticide_tank
-
-        def content_of(word: SampleValue) -> tuple[float, float]:
-            return (-math.inf, low) if word else (low, math.inf)
-
+        tank = world.pesticide_tank
         found.append(
             Store(
                 SPRAYER, ("pesticide_tank", "ml"), ("pesticide_flow",), True, SPRAYED,
-                {"pesticide_tank_low": content_of}, Sprays(world),
+                {"pesticide_tank_low": _content_of(specs.pesticide_tank_low)}, Sprays(world),
                 filled=("refill_pesticide", tank.refill_ml_per_s), full=tank.capacity_ml,
             )
         )  # fmt: skip
     return found
+
+
+def water_supply(world: FarmWorld) -> Supply | None:
+    """Return the water tank; None where a finer sensor sees its level, or what it gives hangs on that."""
+    spec, tank = world.sensors.water_tank_low, world.water_tank
+    if (
+        world.rover.water_pump is not None
+        or world.sensors.tank_level is not None
+        or not _tells_changes(spec)
+        or spec.hysteresis
+    ):
+        return None
+    store = Store(
+        WATER, ("water_tank", "liters"), (), True, POURED, {"water_tank_low": _content_of(spec)},
+        LevelRule(DRY_PUMP, 0.0), filled=("refill_water_tank", tank.refill_liters_per_s),
+        full=tank.capacity_liters,
+    )  # fmt: skip
+    sway = {"stuck_valve": lambda strength: strength, "clogged_nozzle": lambda strength: 1.0 - strength}
+    return Supply(store, WATER, SWAYED, sway, ("water_plant", "tank_liters"))
+
+
+def _content_of(low: SensorSpec) -> Callable[[SampleValue], tuple[float, float]]:
+    level = low.threshold or 0.0
+    return lambda word: (-math.inf, level) if word else (level, math.inf)
 
 
 def weighs_sprayer(world: FarmWorld) -> bool:

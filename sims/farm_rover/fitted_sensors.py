@@ -16,8 +16,10 @@ HOPPER_BARRIER = 0.9
 """Position of the hopper's light barrier, as a share of its capacity."""
 ABSENT_M = 1e6
 """Distance of the person where there is none, m: beyond any sensor's range."""
-DRAWN, HEAPED, SPRAYED = "drawn", "heaped", "sprayed"
-"""Meters of what battery, hopper and sprayer get or give, for the twin that weighs them apart."""
+DRAWN, HEAPED, SPRAYED, POURED = "drawn", "heaped", "sprayed", "poured"
+"""Meters of what battery, hopper, sprayer and water tank get or give, for the twin that weighs them apart."""
+WATER, SWAYED = "water", "water swayed"
+"""What the water tank gives in all, L, and what of it hangs on how strong a fault is."""
 SPRAYER, SPRAYER_S = "pesticide", "sprayer_s"
 """What the sprayer gives in all by its nominal flow, ml, and for how long its pump is on, s."""
 DRIVEN = {"battery", "battery_gauge", "position.x", "position.y", "person_near", "person_distance", DRAWN}
@@ -108,6 +110,10 @@ def farm_sensors(farm: Farm) -> list[CoarseSensor]:
                 (SPRAYED, lambda: farm.state.pesticide.pumped / hidden.pesticide_flow),
             )
             if farm.apart
+        ),
+        *(
+            CoarseSensor(POURED, SensorSpec(kind="quantised"), lambda: farm.state.water.pumped)
+            for _ in range(farm.endless)
         ),
     ]
 

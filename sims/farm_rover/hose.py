@@ -29,10 +29,12 @@ class Hose:
         idle_flow: the pump's nominal flow; a valve that stays ajar lets a share of it pass.
         inside: pumped and not yet out of the nozzle.
         pumped, delivered, filled: totals since the start.
+        swayed: of what was pumped, what came through a clogged nozzle, or a valve that sticks.
         on_s: how long the pump of a bottomless tank has been on.
         pump: the flow that the controller believes to pump now, 0 with the pump off.
         ajar: share of its flow that passes the valve although it was closed.
         rate: true flow out of the tank now.
+        faulty: that hangs on how strong a fault is.
         stages: the pump's flow as the four copies see it now.
         pending: changes of the stages to come: time, stage, flow.
         budget: what may still leave the nozzle before everything is closed; None: no limit.
@@ -51,10 +53,12 @@ class Hose:
     pumped: float = 0.0
     delivered: float = 0.0
     filled: float = 0.0
+    swayed: float = 0.0
     on_s: float = 0.0
     pump: float = 0.0
     ajar: float = 0.0
     rate: float = 0.0
+    faulty: bool = False
     stages: list[float] = field(default_factory=lambda: [0.0] * STEPS)
     pending: list[tuple[float, int, float]] = field(default_factory=list)
     budget: float | None = None
@@ -133,6 +137,7 @@ class Hose:
         wanted = self.pump * self.true_share * (1.0 - min(1.0, clogged))
         if not self.pump:
             wanted = self.idle_flow * self.true_share * self.ajar
+        self.faulty = not self.pump or clogged > 0.0
         if self._empty(wanted):
             wanted = 0.0
         if wanted != self.rate:
@@ -162,6 +167,8 @@ class Hose:
             self.on_s += seconds
         self.inside += taken - out
         self.pumped += taken
+        if self.faulty:
+            self.swayed += taken
         self.delivered += out
         if self.budget is not None:
             self.budget -= out

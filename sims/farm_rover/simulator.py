@@ -15,7 +15,16 @@ from sims.coarse_sensors import CoarseSensor
 from sims.farm_rover.contact_monitor import ContactMonitor
 from sims.farm_rover.drive_control import DECIMALS, DriveControl, rounded
 from sims.farm_rover.dynamics import FarmDynamics
-from sims.farm_rover.fitted_sensors import DRAWN, DRIVEN, SPRAYER, SPRAYER_S, deposit_on, farm_sensors
+from sims.farm_rover.fitted_sensors import (
+    DRAWN,
+    DRIVEN,
+    SPRAYER,
+    SPRAYER_S,
+    SWAYED,
+    WATER,
+    deposit_on,
+    farm_sensors,
+)
 from sims.farm_rover.interventions import FARM_INTERVENTIONS
 from sims.farm_rover.people import person_place, sighting
 from sims.farm_rover.route import Ground
@@ -26,7 +35,7 @@ from sims.simulator import CallOptions, Simulator
 
 if TYPE_CHECKING:
     from sims.factors import Factor
-    from sims.stores import Store
+    from sims.stores import Store, Supply
 
 BATTERY_BARS = 4
 
@@ -100,6 +109,7 @@ class FarmSimulator(Simulator[FarmWorld]):
             from sims.farm_rover.farm_stores import weighs_sprayer
 
             self.state.pesticide.bottomless = weighs_sprayer(world)
+        self.state.water.bottomless = self.endless
 
     def factors(self) -> Sequence[Factor | Store]:
         """Return battery, hopper, sprayer and each plant's soil.
@@ -115,8 +125,14 @@ class FarmSimulator(Simulator[FarmWorld]):
 
         return [*(SoilEnsemble(world, name) for name in world.plants), *farm_stores(world)]
 
+    def supply(self) -> Supply | None:
+        """Return the water tank, where battery, hopper and soil are parts of their own."""
+        from sims.farm_rover.farm_stores import water_supply
+
+        return water_supply(self.world) if self.factors() else None
+
     def given(self) -> Mapping[str, float]:
-        """Return the water that each plant has got, L, and the meters of battery, hopper and sprayer.
+        """Return the water that each plant has got, L, and the meters of tanks, battery, hopper and sprayer.
 
         Those of the sprayer are by its nominal flow, in all and on each plant, ml; and how long it was on, s.
         """
@@ -125,7 +141,8 @@ class FarmSimulator(Simulator[FarmWorld]):
         for name, plant in state.plants.items():
             given[deposit_on(name)] = (plant.pesticide_ml - plant.place.pesticide_ml) / flow
         sprayer = {SPRAYER: state.pesticide.pumped / flow, SPRAYER_S: state.pesticide.on_s}
-        return {**given, **sprayer, "battery": state.drawn, "hopper": self.heaped}
+        water = {WATER: state.water.pumped, SWAYED: state.water.swayed}
+        return {**given, **sprayer, **water, "battery": state.drawn, "hopper": self.heaped}
 
     @property
     def heaped(self) -> float:

@@ -72,7 +72,7 @@ class ToolExecution:
         seconds = missing / rate
         self._farm.needs(seconds)
         if call.duration is not None and (seconds > call.duration or self._farm.apart):
-            seconds, rate = call.duration, missing / call.duration if call.duration else rate
+            seconds, rate = call.duration, max(rate, missing / call.duration) if call.duration else rate
         with self.running(call):
             self.run(lambda t, dt: add(rate * dt), seconds)
 

@@ -232,6 +232,7 @@ class Driver:
         settle: bool = True,
         start: Mapping[str, Any] = NO_OVERRIDES,
         apart: bool = False,
+        endless: bool = False,
         forks_from: float = math.inf,
         hopeless: Callable[[int, Track], bool] | None = None,
     ) -> Track:
@@ -249,6 +250,7 @@ class Driver:
             settle: wait for lagging effects at the end.
             start: overrides of the initial state.
             apart: leave out the world's independent parts, which `factors` runs.
+            endless: its supply never runs out; what still runs after the record is not followed.
             forks_from: `forks` keeps the run before this call and each later one, for `drive_on`.
             hopeless: whether the run ends after a call, given its index and the record.
 
@@ -257,7 +259,7 @@ class Driver:
         """
         off_grid = not on_grid(episode.samples, self._simulator.sensor_specs)
         until = max(sample.t for sample in episode.samples) + OFF_GRID_S if off_grid else 0.0
-        self.begin(hidden, seed, start, apart=apart, record_until=until)
+        self.begin(hidden, seed, start, apart=apart, endless=endless, record_until=until)
         self.forks = {}
         for index, logged in enumerate(episode.calls):
             if index >= forks_from:
@@ -317,8 +319,8 @@ class Driver:
     def _ended(self, episode: LoggedEpisode, *, settle: bool = True, apart: bool = False) -> Track:
         self._wait_until(episode.end)
         track, simulator = self._track, self._simulator
-        # Without those parts, only a hose that still runs matters after the record.
-        if settle and (not apart or simulator.goes_on()):
+        # Without those parts only a hose that still runs matters then, and only with a supply that ends.
+        if settle and (not apart or (simulator.goes_on() and not simulator.endless)):
             if self.seldom is not None:
                 simulator.sample_period = simulator.quick_period = self.seldom.settling
             simulator.finish()
@@ -337,12 +339,13 @@ class Driver:
         start: Mapping[str, Any] = NO_OVERRIDES,
         *,
         apart: bool = False,
+        endless: bool = False,
         record_until: float = 0.0,
     ) -> Track:
         """Begin an episode, as `drive`, and return its record, which `follow` continues.
 
         Args:
-            hidden, seed, start, apart: as there.
+            hidden, seed, start, apart, endless: as there.
             record_until: device time, s, of the last sample off the simulator's sampling grid; 0: none is.
 
         Raises:
@@ -350,7 +353,7 @@ class Driver:
         """
         self._track = track = Track(seed=seed)
         simulator = self._simulator
-        simulator.apart = apart
+        simulator.apart, simulator.endless = apart, endless
         answer = simulator.init({**start, "hidden": dict(hidden)} if hidden else start, seed)
         if answer.status != CallStatus.OK:
             raise ReplayError(answer.message or answer.status)

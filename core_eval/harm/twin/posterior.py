@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from configs.variation import put
 from core_eval.harm.counterfactual import Change
 from core_eval.harm.replay import MakeSimulator, ReplayError
 from core_eval.harm.report import off_path
@@ -23,6 +24,7 @@ from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import NO_OVERRIDES, Driver, Key, Member, Track, placed
 from core_eval.harm.twin.parameters import Priors, latin_hypercube
 from core_eval.harm.twin.particles import Ensemble, assimilate, systematic
+from core_eval.harm.twin.supply import SupplyRecord
 from core_eval.harm.twin.unknowns import Drawn, Unknowns
 from core_eval.harm.verdict import COUNTED
 from core_eval.log.rows import DeviationRow, HarmRow
@@ -277,11 +279,13 @@ class Twin:
             {part.start: self._unknowns.start_of(self._world, part.start) for part in parts if part.start},
             np.random.default_rng((seed, 2)),
         )
+        supply = self._supply_of(episode)
+        apart = factors.channels | (supply.channels if supply else frozenset())
         unknowns = self._unknowns.of(
             self._world,
             sorted({sample.sensor for sample in episode.samples}),
             episode.end,
-            {part.start for part in parts},
+            {part.start for part in parts} | ({supply.path} if supply else set()),
         )
 
         def draw() -> NDArray[np.float64]:
@@ -296,13 +300,14 @@ class Twin:
 
         bounds = np.cumsum([len(self._priors.names), len(lost)])
         noise = iter(range(2**31))
-        possible = StillPossible(episode, self._unknowns.discrepancy, factors.channels)
+        possible = StillPossible(episode, self._unknowns.discrepancy, apart)
 
         def evaluate(scores: NDArray[np.float64], least: float) -> Member:
             of_rig, of_calls, of_episode = np.split(scores, bounds)
             hidden = self._priors.values(of_rig)
             done = frozenset(index for index, score in zip(lost, of_calls, strict=True) if score > 0.0)
-            own = int(np.random.default_rng((seed, next(noise))).integers(2**31))
+            rng_of_own = np.random.default_rng((seed, next(noise)))
+            own = int(rng_of_own.integers(2**31))
             drawn, most = unknowns.draw(of_episode), possible.of_run()
 
             if drawn.log_odds < least:
@@ -313,7 +318,10 @@ class Twin:
                 return most(index, track) + drawn.log_odds < least
 
             ends = None if least == -math.inf else hopeless
-            return self._evaluated(episode, hidden, done, own, drawn, factors.channels, ends)
+            member = self._evaluated(episode, hidden, done, own, drawn, apart, ends, supply)
+            if supply is None or member.log_likelihood == -math.inf:
+                return member
+            return self._supplied(episode, member, supply, apart, rng_of_own)
 
         ensemble = assimilate(draw(), evaluate, rng, again=draw)
         tracks = [member.track for member in ensemble.members]
@@ -368,10 +376,18 @@ class Twin:
         drawn: Drawn,
         apart: Container[str],
         hopeless: Callable[[int, Track], bool] | None,
+        supply: SupplyRecord | None,
     ) -> Member:
         start, fault = drawn.start, drawn.fault
         drive = partial(
-            self._driver.drive, episode, hidden, seed, done=done, apart=bool(apart), hopeless=hopeless
+            self._driver.drive,
+            episode,
+            hidden,
+            seed,
+            done=done,
+            apart=bool(apart),
+            endless=supply is not None,
+            hopeless=hopeless,
         )
         try:
             track = drive(start=start)
@@ -383,6 +399,46 @@ class Twin:
             return Member(hidden, done, seed, track, -math.inf, start, fault)
         fit = robust(channels(episode, track, apart), self._unknowns.discrepancy)
         return Member(hidden, done, seed, track, fit + drawn.log_odds, start, fault)
+
+    def _supply_of(self, episode: LoggedEpisode) -> SupplyRecord | None:
+        found = self._driver.simulator.supply()
+        if found is None:
+            return None
+        told, off = self._unknowns.start_of(self._world, found.store.start)
+        return SupplyRecord(found, episode, told, off, self._unknowns.discrepancy)
+
+    def _supplied(
+        self,
+        episode: LoggedEpisode,
+        member: Member,
+        supply: SupplyRecord,
+        apart: Container[str],
+        rng: np.random.Generator,
+    ) -> Member:
+        """Return a member, run with a supply that never ends, with what it draws of that."""
+        track, odds = member.track, 0.0
+        start: dict[str, Any] = copy.deepcopy(dict(member.start))
+        drive = partial(
+            self._driver.drive, episode, member.hidden, member.seed, done=member.done, start=start, apart=True
+        )
+        if member.fault is not None:
+            (fault,) = start["faults"]["schedule"]
+            stronger = supply.strength(track, fault, self._unknowns.prior_of(member.fault), rng)
+            if stronger is not None:
+                fault["strength"], odds = stronger
+                track = drive(endless=True)
+        evidence, level, may_end = supply.level(track, rng)
+        put(start, supply.path, level)
+        if may_end or self._driver.simulator.goes_on():
+            track = drive()
+        if track is not member.track:
+            before, after = (
+                robust(channels(episode, one, apart), self._unknowns.discrepancy)
+                for one in (member.track, track)
+            )
+            odds += after - before
+        total = member.log_likelihood + evidence + odds
+        return replace(member, start=start, track=track, log_likelihood=total)
 
     def _changed(
         self, episode: LoggedEpisode, played: Ensemble[Member], told: Sequence[Key], off: Sequence[int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,18 @@ QUANTILES = 512
 """Of each unknown's distribution; the points are between them."""
 DRAWN_AHEAD, TAKEN_AHEAD = 4096, 256
 """The same in an episode that goes on."""
+
+
+class Points(Protocol):
+    """The unknowns of a store: its level at the start, and its parameter, of each point."""
+
+    @property
+    def start(self) -> Floats:
+        """The level at the start, of each."""
+
+    @property
+    def hidden(self) -> Mapping[str, Floats]:
+        """The parameter, of each."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +201,7 @@ class StoreRecord:
         self.end = end
         return bool(new) or any(_of(store.told, one) or _of(store.filled, one) for one in calls)
 
-    def terms(self, store: Store, points: StorePoints, track: Track) -> tuple[Floats, list[Phase]]:
+    def terms(self, store: Store, points: Points, track: Track) -> tuple[Floats, list[Phase]]:
         """Return the log-likelihood of each point under a member, and what becomes of it there."""
         metered = [(one.t, float(one.value)) for one in track.samples if one.sensor == store.meter]
         fills = [

@@ -72,6 +72,10 @@ class Unknowns:
         self._faults: list[tuple[str, FaultPrior]] = sorted((faults or {}).items())
         self.discrepancy = discrepancy
 
+    def prior_of(self, kind: str) -> FaultPrior:
+        """Return the prior of a kind of fault."""
+        return dict(self._faults)[kind]
+
     def start_of(self, state: Mapping[str, Any], path: tuple[str, ...]) -> tuple[Any, Variation | None]:
         """Return the told value at a path of the initial state, and how far it may be off, None: not."""
         found = {one: (own, variation) for one, own, variation in each_value(self._spreads, state)}
