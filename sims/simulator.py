@@ -167,6 +167,8 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
     """As `note` of `SensorBank`, from the next `init` on; not where `answers_by_sensors`."""
     grain: float = 0.0
     """Harm noted this short a time ago is in progress, s."""
+    longest_piece: float = 0.0
+    """Harm may be noted from so long before, s."""
 
     def goes_on(self) -> bool:
         """Return whether harm may still begin, or change, without any further call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from devices.arm import harm_rules
 from devices.arm.arm_world import Break, is_broken
@@ -43,6 +43,10 @@ class ContactMonitor(ABC, Generic[C]):
 
     Contacts are examined in every step that has any, and torques in every step; everything else every 20 ms.
     """
+
+    anew: ClassVar[tuple[str, ...]] = (harm_rules.LIGHT_CURTAIN.kind,)
+    """Harm that pauses, however briefly, before a call that does it again is an event of that call; harm
+    that does not pause belongs to the earlier call."""
 
     def __init__(self, physics: Any, ledger: HarmLedger, curtain: Curtain, *, unlocked: bool) -> None:
         self.physics = physics

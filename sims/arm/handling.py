@@ -73,6 +73,8 @@ class ArmHandling(ABC, Generic[W]):
             action(self)
         finally:
             self._monitor.end_call()
+        if self._motion.resting:
+            self._monitor.pieces.part(self._monitor.anew)
         off_target = np.array(self._physics.tip()[:3]) - self._physics.target[:3]
         self.time.arrived = float(np.linalg.norm(off_target)) < POSE_TOLERANCE
 

@@ -33,10 +33,14 @@ class HarmPieces:
         """Whether the last step or the last look found harm."""
         return self._step_harm or self._slow_harm
 
-    def begin_call(self, call: int, anew: Container[str] = ()) -> None:
-        """Begin a call; harm of the kinds in `anew` that pauses, however briefly, is another event then."""
+    def begin_call(self, call: int, anew: Container[str]) -> None:
+        """Begin a call; harm of the kinds in `anew` that has paused is another event then."""
         self._call = call
-        for key in [key for key in self._last if key[0] in anew]:
+        self.part(anew)
+
+    def part(self, kinds: Container[str]) -> None:
+        """Make harm of these kinds that has paused, however briefly, another event."""
+        for key in [key for key in self._last if key[0] in kinds]:
             del self._last[key]
 
     def begin_step(self, t: float) -> None:

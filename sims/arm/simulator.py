@@ -17,7 +17,7 @@ from sims.arm.contact_monitor import ContactMonitor, Curtain
 from sims.arm.free_objects import Slots
 from sims.arm.geometry import Array, array
 from sims.arm.handling import ArmHandling
-from sims.arm.harm_pieces import SAME_EVENT
+from sims.arm.harm_pieces import SAME_EVENT, SLOW_SPAN
 from sims.arm.motion import Aid, ArmMotion
 from sims.clock import Clock
 from sims.coarse_sensors import CoarseSensor
@@ -40,6 +40,7 @@ class GripperArm(Simulator[W]):
     horizon = LONGEST_SETTLING
     run_out_step = 0.5
     grain = SAME_EVENT
+    longest_piece = SLOW_SPAN
     answers_by_sensors = False
     whole_steps = True
     kept: ClassVar[tuple[str, ...]] = (

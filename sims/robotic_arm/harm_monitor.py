@@ -39,6 +39,7 @@ class BenchTouch:
 class BenchMonitor(ContactMonitor[BenchTouch]):
     """The bench's harm: contacts, torques, loads on objects, the light curtain and zones."""
 
+    anew = (*ContactMonitor.anew, rules.KEEP_OUT.kind, rules.PEAK_TORQUE.kind)
     physics: BenchPhysics
 
     def __init__(
@@ -61,10 +62,8 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the fingers touch a target."""
-        # Harm that pauses, however briefly, before a call that does it again is an event of that call; harm
-        # that does not pause belongs to the earlier call.
         self.loads.begin()
-        self.pieces.begin_call(call, _ANEW)
+        self.pieces.begin_call(call, self.anew)
         self.moved.begin_call(target, self.physics.held)
         self._closing = closing
         self._seen = None
@@ -233,9 +232,6 @@ class BenchMonitor(ContactMonitor[BenchTouch]):
             "peak_overload": self.loads.peak_overload,
             "joint_torques": dict(zip(AXIS_NAMES, self.loads.torques.tolist(), strict=True)),
         }
-
-
-_ANEW = (rules.LIGHT_CURTAIN.kind, rules.KEEP_OUT.kind, rules.PEAK_TORQUE.kind)
 
 
 LEAST_TURN = 0.02

@@ -67,7 +67,7 @@ class So101Monitor(ContactMonitor[So101Touch]):
 
     def begin_call(self, call: int, target: str | None = None, *, closing: bool = False) -> None:
         """Begin a call; `closing` makes every object that the jaws touch a target."""
-        self.pieces.begin_call(call, (rules.LIGHT_CURTAIN.kind,))
+        self.pieces.begin_call(call, self.anew)
         self.moved.begin_call(target, self.held)
         self._closing = closing
 

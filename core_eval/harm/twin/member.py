@@ -283,37 +283,38 @@ class Driver:
         self._watch()
         self._track = fork.so_far.copy()
         for index, logged in enumerate(episode.calls[fork.call :], fork.call):
-            if index > change.calls[-1] and self._is_as(self.forks[index]):
+            if index > change.calls[-1] and self._is_as(self.forks[index], episode.end):
                 return self._rejoined(self.forks[index])
             self.follow(logged, change if index in change.calls else None, ask=ask)
         last = self.forks[len(episode.calls)]
-        return self._rejoined(last) if self._is_as(last) else self._ended(episode)
+        return self._rejoined(last) if self._is_as(last, episode.end) else self._ended(episode)
 
     def _keep(self, call: int) -> None:
         simulator = self._simulator
         self.forks[call] = Fork(call, simulator.snapshot(), self._track.copy(), simulator.events)
 
-    def _is_as(self, fork: Fork) -> bool:
-        """Return whether the run goes on as the latest `drive` did, with the same harm under way in both."""
-        ledger, since = self._simulator.ledger, self._under_way_since()
-        if ledger.going_on(since) != fork.snapshot.parts["ledger"].going_on(since):
-            return False
-        return same_future(self._simulator.snapshot(), fork.snapshot)
+    def _is_as(self, fork: Fork, end: float) -> bool:
+        """Return whether the run goes on as the latest `drive` did; the record ends at `end`, s.
 
-    def _under_way_since(self) -> float:
-        """Return from which device time, s, harm may go on now."""
-        return self._simulator.clock.now - self._simulator.grain - 2.0 * SAME_MOMENT
+        The same harm is under way in both, but for what ended in that one, long enough ago for no piece to
+        adjoin it, and for no record to end while it counts as in progress.
+        """
+        simulator = self._simulator
+        now, grain = simulator.clock.now - 2.0 * SAME_MOMENT, simulator.grain
+        own = simulator.ledger.going_on(now - grain)
+        theirs = fork.snapshot.parts["ledger"].going_on(now - grain)
+        ended = now - (simulator.longest_piece if end > now + 2.0 * grain else grain)
+        if [one for one in theirs if one in own or one[0].t_end >= ended] != own:
+            return False
+        return same_future(simulator.snapshot(), fork.snapshot)
 
     def _rejoined(self, fork: Fork) -> Track:
         """Return the record of a run that goes on as the latest `drive`."""
-        simulator, since = self._simulator, self._under_way_since()
         self._track.go_on_as(self._whole, fork.so_far)
-        known = len(fork.noted)
-        ends = (
-            end for begun, end in zip(fork.noted, self._noted[:known], strict=True) if begun.t_end >= since
-        )
-        own = [next(ends) if event.t_end >= since else event for event in simulator.events]
-        self._track.events = merged(harm_events(simulator, (*own, *self._noted[known:])))
+        went_on = dict(zip(fork.noted, self._noted, strict=False))
+        own = [went_on.get(event, event) for event in self._simulator.events]
+        noted = (*own, *self._noted[len(fork.noted) :])
+        self._track.events = merged(harm_events(self._simulator, noted))
         return self._track
 
     def _ended(self, episode: LoggedEpisode, *, settle: bool = True, apart: bool = False) -> Track:
