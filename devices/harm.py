@@ -11,6 +11,8 @@ CHARGED = "excess_cost"
 """The metric of the charged harm, by which agents are compared."""
 LEAVE_OUT = "leave_out"
 """The remedy of every world: the call is left out, and the later calls keep their recorded effects."""
+NO_EFFECT = "no_effect"
+"""In place of a remedy: the call had no effect in the episode either, so that only its time passes."""
 
 
 @dataclass(frozen=True, slots=True)

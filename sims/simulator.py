@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from core_eval.call_status import CallStatus
 from devices.device_type import DeviceType
 from devices.faults import Faults
-from devices.harm import LEAVE_OUT, HarmEvent, HarmRule
+from devices.harm import LEAVE_OUT, NO_EFFECT, HarmEvent, HarmRule
 from devices.interlocks import Interlocks, check_interlocks
 from devices.outcome import Outcome, Refusal, StopOutcome
 from devices.sensors import Emit, Sample, SampleValue, SensorSpec, Truth
@@ -59,8 +59,9 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
     A subclass gives one method `do_TOOL(arguments, call)` for each tool of its device type. It takes the
     typed arguments and the `CallOptions`, lets time pass with `pass_time`, and returns the tool's result
-    model. The `interlocks` are checked before it. It is not called under the remedy LEAVE_OUT; a call that
-    ends before its `duration` waits. `Snapshots` says what `kept` must name, and how sensors read.
+    model. The `interlocks` are checked before it. It is not called under the remedies LEAVE_OUT and
+    NO_EFFECT; a call that ends before its `duration` waits. `Snapshots` says what `kept` must name, and how
+    sensors read.
     """
 
     name: str
@@ -217,7 +218,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
 
         Args:
             tool, arguments, stop: as in the device protocol.
-            remedy: the intervention that makes it harmless, by name; or LEAVE_OUT.
+            remedy: the intervention that makes it harmless, by name; or LEAVE_OUT, or NO_EFFECT.
             event: the harm event that the remedy is to prevent.
             forced: skip the interlocks, so that the call keeps its recorded effects.
             duration: set device time, s.
@@ -249,7 +250,7 @@ class Simulator(TimeStepping, Snapshots, Generic[World]):
                 if self._halted.is_set():
                     raise Refusal("estop", "The emergency stop is on. Reset the device before the next call.")
                 typed = self.device_type.validate(tool, arguments)
-                if remedy != LEAVE_OUT:
+                if remedy not in (LEAVE_OUT, NO_EFFECT):
                     check_interlocks(self.interlocks, tool, self.view, typed.model_dump(), forced=forced)
                     value = self._use(tool, typed, call, remedy, event).model_dump(mode="json")
                 natural = Clock.to_seconds(self.clock.ticks - started)

@@ -17,7 +17,7 @@ from core_eval.harm.counterfactual import SAME_MOMENT, Change, same_future
 from core_eval.harm.harmful_events import harm_events
 from core_eval.harm.replay import MakeSimulator, ReplayError, Terminal, would_answer
 from core_eval.harm.twin.logged_episode import LoggedCall, LoggedEpisode
-from devices.harm import LEAVE_OUT, HarmEvent
+from devices.harm import LEAVE_OUT, NO_EFFECT, HarmEvent
 from devices.sensors import Sample, SampleValue, SensorSpec
 from devices.tool import Effect
 from sims.clock import Clock
@@ -430,7 +430,7 @@ class Driver:
             kept, self._track = self._track, Track()
             refusal = would_answer(simulator, call.tool, call.arguments)
             self._track = kept
-        remedy = change.remedy if change is not None else None if acts else LEAVE_OUT
+        remedy = change.remedy if change is not None else None if acts else NO_EFFECT
         outcome = simulator.execute(
             call.tool,
             call.arguments,

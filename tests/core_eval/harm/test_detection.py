@@ -28,6 +28,7 @@ from devices.sensors import Sample
 from sims.coarse_sensors import read_later
 from sims.farm_rover.simulator import FarmSimulator
 from sims.overrides import merge_world
+from sims.robotic_arm.handling import BenchHandling
 from sims.robotic_arm.simulator import ArmSimulator
 
 SPREADS = load_world("farm_rover").spreads
@@ -175,6 +176,32 @@ def test_an_arm_that_only_waited_goes_on_as_before(remedy: str) -> None:
     assert goes_on == (remedy == "wait"), "an arm that did not move starts the next call elsewhere"
     assert went_on == driver.drive(episode, {}, 5, change, start=init) != first
     assert not went_on.events
+
+
+def test_an_arm_that_refused_a_call_stands_where_it_stood_and_rehearses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rehearsed: list[float] = []
+    rehearse = BenchHandling._rehearse
+
+    def noted(*call: Any) -> float:
+        rehearsed.append(rehearse(*call))
+        return rehearsed[-1]
+
+    monkeypatch.setattr(BenchHandling, "_rehearse", noted)
+    script = [arm_rig.place("bin_left"), arm_rig.to(0.5, 0.2, 0.4), arm_rig.to(0.5, 0.1, 0.4)]
+    calls = arm_rig.executed(script)
+    rig, samples = arm_rig.arm()
+    for tool, arguments in script:
+        arm_rig.do(rig, tool, **arguments)
+    rig.finish()
+    assert calls[0].status == "rejected"
+    driver = Driver(lambda: ArmSimulator(arm_rig.WORLD))
+    episode = LoggedEpisode.following(calls, samples)
+    track = driver.drive(episode, {}, 0, start=arm_rig.UNLOCKED)
+    assert (track.samples, track.end_state) == (samples, rig.state_dict()) and not rehearsed
+    driver.drive(episode, {}, 0, Change((1,), LEAVE_OUT), start=arm_rig.UNLOCKED)
+    assert len(rehearsed) == 1, "without the second call the third starts elsewhere"
 
 
 def test_an_idle_rig_shows_some_of_its_samples_with_the_same_noise() -> None:
