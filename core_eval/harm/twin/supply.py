@@ -34,7 +34,7 @@ from core_eval.harm.twin.likelihood import (
 )
 from core_eval.harm.twin.logged_episode import LoggedEpisode
 from core_eval.harm.twin.member import Track
-from core_eval.harm.twin.stores import StoreRecord, channels_of
+from core_eval.harm.twin.stores import QUANTILES, StoreRecord, channels_of
 from sims.stores import Phase, Supply
 
 LEVELS, COARSE, STRENGTHS = 4096, 64, 512
@@ -62,9 +62,11 @@ class SupplyRecord:
         self, supply: Supply, episode: LoggedEpisode, told: Any, off: Variation | None, discrepancy: float
     ) -> None:
         """Draw the levels; `off`: how far off the told one may be."""
-        shares = (np.arange(LEVELS) + 0.5) / LEVELS if off is not None else ()
-        start = [off.at(told, float(share)) for share in shares] if off is not None else [told]
-        self._levels = Levels(np.array(start, dtype=float), {})
+        start = np.array([float(told)])
+        if off is not None:
+            known, shares = ((np.arange(count) + 0.5) / count for count in (QUANTILES, LEVELS))
+            start = np.interp(shares, known, [off.at(told, float(share)) for share in known])
+        self._levels = Levels(start, {})
         self._supply, self._episode = supply, episode
         self._record = StoreRecord(discrepancy=discrepancy)
         self._record.take(supply.store, episode.calls, episode.samples, episode.end)
