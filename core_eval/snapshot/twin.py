@@ -16,7 +16,7 @@ from core_eval.harm.report import ExecutedCall
 from core_eval.harm.unanswered import resolve
 from core_eval.snapshot.file import RecordedCall, RecordedEpisode, RecordedTwin
 from devices.device_type import an
-from devices.harm import LEAVE_OUT
+from devices.harm import NO_EFFECT
 from devices.outcome import PROTECTIVE_STOP, Outcome
 from devices.sensors import Emit, Sample, Truth
 from sims.world_type import world_of_device
@@ -141,6 +141,6 @@ def _follow(player: Player, calls: Sequence[RecordedCall]) -> float:
             simulator.pass_time(call.t - (call.duration or 0.0) - begin - simulator.clock.now)
         acts = call.status == CallStatus.OK
         player.execute(
-            call.tool, call.arguments, None if acts else LEAVE_OUT, forced=acts, duration=call.duration
+            call.tool, call.arguments, None if acts else NO_EFFECT, forced=acts, duration=call.duration
         )
     return begin

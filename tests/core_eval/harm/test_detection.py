@@ -178,6 +178,18 @@ def test_an_arm_that_only_waited_goes_on_as_before(remedy: str) -> None:
     assert not went_on.events
 
 
+def test_harm_near_the_end_of_a_record_that_counts_as_in_progress_is_played_to_the_end() -> None:
+    init = {**arm_rig.UNLOCKED, "light_curtain": [{"at": 0.1, "seconds": 0.55}]}
+    script = [arm_rig.to(0.5, 0.2, 0.4)]
+    episode = LoggedEpisode.following(arm_rig.executed(script, init), arm_rig.run(script, init)[1])
+    driver = Driver(lambda: ArmSimulator(arm_rig.WORLD))
+    (event,) = driver.drive(episode, {}, 5, start=init, forks_from=0).events
+    assert 0.05 < episode.end - event.t_end < 0.2
+    change = Change((0,), "wait", event)
+    went_on = driver.drive_on(episode, driver.forks[0], change)
+    assert went_on == driver.drive(episode, {}, 5, change, start=init)
+
+
 def test_an_arm_that_refused_a_call_stands_where_it_stood_and_rehearses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
