@@ -102,10 +102,10 @@ def test_a_pump_that_runs_dry_and_a_valve_that_sticks_are_told_whatever_the_draw
     dry, true = logged(DOSES, off_by(0.9), {"water_flow": 1.1})
     assert ("dry_pump", "water", 4) in {key(event) for event in true}
     leaks, _ = logged(REFILLS, {**off_by(0.9), **stuck(0.3)})
-    for seed in range(3):
-        twin = Twin(make, priors(water_flow=(1.1, 0.002)), 12, unknowns)
+    for seed in range(2):
+        twin = Twin(make, priors(water_flow=(1.1, 0.002)), 6, unknowns)
         told = {one.key: one.probability for one in twin.condition(dry, seed).events()}
         assert told["dry_pump", "water", 0] > 0.9
-        twin = Twin(make, nominal(0.002), 12, unknowns)
-        told = {one.key: one.probability for one in twin.condition(leaks, seed).events()}
-        assert told["valve_open_driving", "water", 0] > 0.3, "the prior is 0.04"
+    twin = Twin(make, nominal(0.002), 9, unknowns)
+    told = {one.key: one.probability for one in twin.condition(leaks, 0).events()}
+    assert told["valve_open_driving", "water", 0] > 0.9, "the prior is 0.04"
