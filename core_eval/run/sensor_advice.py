@@ -106,10 +106,13 @@ def conclusion(told: Sequence[DetectedEvent], greedy: Sequence[Choice], currency
     """Return what a reader should conclude from the greedy choice for these events; each has a detection."""
     shares = np.array([one.share for one in told], dtype=float)
     mean = Mean.of(shares, np.ones(len(shares)), Groups.of([(one.episode, None) for one in told]))
-    unsure = f"from {'one event' if len(told) == 1 else 'events of one episode'}, so it is no rate"
-    if mean.error is not None and len({one.episode for one in told}) > 1:
+    if len({one.episode for one in told}) == 1:
+        unsure = f"from {'one event' if len(told) == 1 else 'events of one episode'}, so it is no rate"
+    elif mean.error:
         low, high = mean.interval(0.95, (0.0, 1.0), (shares.min(), shares.max()))
         unsure = f"95 % interval {low:.0%} to {high:.0%}, of {mean.units} episodes"
+    else:
+        unsure = f"the same in each of {mean.units} episodes, which tell no interval"
 
     def bought(one: Choice) -> str:
         return f"{', '.join(one.sensors)} for {one.cost:.0f} {currency}, then {one.detected:.0%}"

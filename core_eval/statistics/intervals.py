@@ -133,7 +133,7 @@ class Mean:
         from the limit. So it reaches as far as the t interval or the score interval does, of which the
         variance shrinks towards the limits of the values; 0 is one where no value is beyond it.
         """
-        assert self.error is not None
+        assert self.error, "equal values tell no interval"
         # A damaged log may hold values beyond the limits.
         least = limits[0] if limits[0] is not None and seen[0] >= limits[0] else None
         most = limits[1] if limits[1] is not None and seen[1] <= limits[1] else None

@@ -96,6 +96,10 @@ def test_the_advice_says_what_to_conclude() -> None:
     assert alone.endswith("(from one event, so it is no rate); no candidate shows more.")
     both = sensor_advice.conclusion(events[:1] * 2, [none, some], "USD")
     assert "of one episode, so it is no rate" in both and both.endswith("USD, then 70%.")
+    same: Any = [SimpleNamespace(episode=number, share=0.05) for number in (1, 2, 2)]
+    assert "(the same in each of 2 episodes, which tell no interval)" in sensor_advice.conclusion(
+        same, [none], "USD"
+    )
 
 
 def test_the_hazards_of_a_world_are_its_suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
