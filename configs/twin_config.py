@@ -110,7 +110,7 @@ def check_twin(twin: TwinConfig) -> None:
             raise ConfigError(f"no hidden parameter; there are {there}", at=("parameters", name))
     key = unknown_key(without_none(twin.spreads), world.state.model_dump())
     if key is not None:
-        raise ConfigError("names no value of the initial state that could be drawn so", at=("spreads", key))
+        raise ConfigError("names no value of the initial state that could be drawn so", at=("spreads", *key))
     rules = [rule.kind for rule in world.type.harm_rules]
     for kind in twin.ruled_out:
         if kind not in rules:

@@ -132,8 +132,10 @@ def put(overrides: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     inner[path[-1]] = value
 
 
-def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> str | None:
-    """Return the first key that names no single value of the state; a `*` may stand for no entry at all."""
+def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the place of the first key that names no single value of the state; a `*` may stand for no entry
+    at all.
+    """
     for key, variation in ranges.items():
         parts = key.split(".")
         found = [own for _, own in _values(parts, state)]
@@ -142,9 +144,10 @@ def unknown_key(ranges: Mapping[str, Variation], state: Mapping[str, Any]) -> st
         )
         if isinstance(variation.max, str):
             most = [type(own) for _, own in values_at(variation.max, state)]
-            numbers = numbers and most in ([int], [float])
+            if most not in ([int], [float]):
+                return key, "max"
         if not numbers or any(isinstance(own, Mapping) for own in found) or not (found or EACH in parts):
-            return key
+            return (key,)
     return None
 
 

@@ -149,7 +149,7 @@ def _ranges(
         found = without_none({**inherited, **ranges})
         wrong = unknown_key(found, state.model_dump())
         if wrong is not None:
-            raise file.error("names no value of the initial state that could be drawn so", name, wrong)
+            raise file.error("names no value of the initial state that could be drawn so", name, *wrong)
         return found
 
     priors = without_none({**base.fault_priors, **own.fault_priors})

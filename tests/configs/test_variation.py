@@ -136,4 +136,4 @@ def test_the_most_may_be_another_value_of_the_state() -> None:
         assert [off.at(size, one) for one in (0.0, 0.25, 0.5, 0.9)] == [0.8 * size, 0.9 * size, size, size]
     assert unknown_key(ranges(battery={"share": 0.2, "max": "pose.x"}), STATE) is None
     for key in ("pose", "full", "nothing"):
-        assert unknown_key(ranges(battery={"share": 0.2, "max": key}), STATE) == "battery"
+        assert unknown_key(ranges(battery={"share": 0.2, "max": key}), STATE) == ("battery", "max")
