@@ -109,7 +109,7 @@ class SupplyRecord:
         """Return the log-evidence of all refills where what the fault sways is so many times as much."""
         store, supply = self._supply.store, self._supply
         assert store.filled is not None
-        level = self._levels.start[:: max(1, len(self._levels.start) // COARSE), None]
+        level = self.levels[:: max(1, len(self.levels) // COARSE), None]
         terms, since = np.zeros((len(level), len(sways))), dict.fromkeys((supply.amount, supply.swayed), 0.0)
         for index in self._fills:
             before = track.given[index - 1] if index else since
@@ -135,12 +135,12 @@ class SupplyRecord:
 
     def _booked(self, track: Track) -> Floats:
         """Return the log-likelihood of what the rig's own account tells, at each level."""
-        (tool, part), terms = self._supply.books, np.zeros(len(self._levels.start))
+        (tool, part), terms = self._supply.books, np.zeros(len(self.levels))
         calls = self._episode.calls[: self._fills[0] if self._fills else None]
         for one, answer in zip(calls, track.answers, strict=False):
             said, reading = (one.result or {}).get(part), answer.result.get(part)
             if one.call.tool == tool and said is not None and reading is not None:
-                booked = np.maximum(0.0, reading[0] + self._levels.start - self._told)
+                booked = np.maximum(0.0, reading[0] + self.levels - self._told)
                 finest = reading[1] + RESULT_SHARE * np.maximum(abs(said), booked) + ROUNDING
                 terms -= OTHER_PART * (np.abs(said - booked) > finest)
         return terms
@@ -154,6 +154,6 @@ class SupplyRecord:
         least = min(one[chosen] for one in lowest)
         return (
             float(evidence[0]),
-            float(self._levels.start[chosen]),
+            float(self.levels[chosen]),
             bool(least < LEFT * self._supply.store.full),
         )
